@@ -1,0 +1,129 @@
+"""What the runtime needs from outside, in its own words.
+
+`Broker` speaks of mailboxes. It has no streams, consumers or subjects: whoever implements it
+may keep mail in any way that keeps these promises (crewlet.testing.conformance shows them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from actors.delivery import BatchOptions, Delivery, Letter, Mailbox, Outcome, Partition, Verdict
+
+
+class BrokerError(Exception):
+    """A verb of the broker that did not do its work."""
+
+
+class NotLive(BrokerError):
+    """This client was stopped, or not started: the verb changed nothing."""
+
+
+class Unavailable(BrokerError):
+    """The broker did not answer in time: for a write the effect is unknown; try again."""
+
+
+class TooLarge(BrokerError):
+    """The message is larger than any mailbox takes: it left nothing behind; never retry."""
+
+
+class NoMailbox(BrokerError):
+    """Nobody ever ensured the mailbox that the message was for."""
+
+
+class MailboxState(Struct, frozen=True):
+    """A mailbox as the broker sees it. `waiting` counts messages not handed out,
+    `in_flight` those handed out and not settled (a retry that waits its delay is one)."""
+
+    mailbox: Mailbox
+    waiting: int
+    in_flight: int
+
+
+class Receipt(Struct, frozen=True):
+    """The broker stored a message at `position`, or had it already (`duplicate`)."""
+
+    position: int
+    duplicate: bool = False
+
+
+class Attachment(Protocol):
+    """This process's hold on one mailbox, from attach to release."""
+
+    @property
+    def mailbox(self) -> Mailbox: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+
+class Broker(Protocol):
+    """Durable mailboxes. Every call ends within a deadline of the implementation:
+    with its answer, or with one of this module's errors."""
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        """Make the mailbox if it is missing, whatever waits in it kept. True if it was made."""
+
+    async def attach(self, mailbox: Mailbox, epoch: int) -> Attachment:
+        """Begin to pull. `epoch` is the owner's fence; the mailbox must exist (NoMailbox)."""
+
+    async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
+        """Up to `most` messages: waits up to `wait_s` seconds for the first, then takes what
+        is there. Nothing within the wait is an empty answer. One fetch at a time."""
+
+    async def recall(self, attachment: Attachment) -> None:
+        """End the outstanding fetch: it answers at once with all that was already sent to us,
+        so that nothing sits out the ack window. Without an outstanding fetch, nothing."""
+
+    async def settle(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """Tell the broker, in this order. Returns once every HandBack is confirmed and every
+        Dead is stored; Done and Retry are sent, not confirmed."""
+
+    async def release(self, attachment: Attachment) -> None:
+        """Stop pulling; the mailbox and its mail stay. Idempotent. An outstanding fetch is
+        recalled and what it brings is handed back, confirmed and in order."""
+
+    async def reclaim(self, mailbox: Mailbox) -> int:
+        """Hand back, in order and with their counts, all messages that a dead holder was
+        handed and did not settle. Only the rightful owner may call it. Returns how many."""
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        """Every mailbox whose topic matches (`*` one segment, `>` the rest), attached or not."""
+
+    async def delete(self, mailbox: Mailbox) -> bool:
+        """Destroy the mailbox and its mail. False if there was none."""
+
+    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+        """Store a message; returns once it is durable. The same `message_id` within the
+        broker's window is stored once. Raises TooLarge, Unavailable (unknown: retry under
+        the same id) or NotLive. A topic that no mailbox covers keeps nothing and succeeds."""
+
+
+class Clock(Protocol):
+    """Time, as the one thing that tells production from simulation."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    def now(self) -> datetime:
+        """The wall clock, UTC."""
+
+
+ReadLetter: TypeAlias = Callable[[Delivery], Letter]
+"""Decode a delivery; raises ValueError on a corrupt one, which is then dropped and reported."""
+
+RunPartition: TypeAlias = Callable[[Partition], Awaitable[Outcome]]
+"""The handler of a consumer. An exception is a Nak with its text; cancellation is a Defer."""
+
+
+class Consumed(Struct, frozen=True):
+    """A mailbox and what is done with its mail. `options` is read anew for each drain."""
+
+    mailbox: Mailbox
+    read: ReadLetter
+    run: RunPartition
+    options: Callable[[], BatchOptions] = BatchOptions

@@ -1,0 +1,44 @@
+"""What a source makes of a delivery from outside: notifications, or a skip with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+Verdict: TypeAlias = Literal["wake", "follow", "lookup", "nothing"]
+"""wake: somebody is addressed now. follow: only those already in the conversation may be
+woken. lookup: the payload does not name its conversation. nothing: nobody is concerned."""
+
+
+class Notification(Struct, frozen=True, kw_only=True):
+    """One readable happening. Names are the vendor's own, exactly as the payload has them.
+
+    `partition_key` is `conversation_identity` or a finer cut of it; both are namespaced by
+    source and empty where the payload names no conversation. `addressed` never holds the
+    sender; teams stand as `team:NAME`. `metadata` values are JSON.
+    """
+
+    source: str
+    event_type: str
+    verdict: Verdict
+    partition_key: str = ""
+    conversation_identity: str = ""
+    sender: str = ""
+    addressed: tuple[str, ...] = ()
+    subject: str = ""
+    body: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Skip(Struct, frozen=True, kw_only=True):
+    """A delivery that could not be read: one of the fixed phrases, and what exactly."""
+
+    source: str
+    event_type: str = ""
+    reason: str
+    detail: str = ""
+
+
+Parsed: TypeAlias = Notification | Skip
