@@ -1,0 +1,178 @@
+"""The twin: a broker in memory that keeps the same promises as JetStream, on the loop's time.
+
+`MemoryBroker` is the broker that all share; `client()` is one node's hold on it. A node that
+leaves takes nothing along: mail, counts and dead letters stay with the broker. On a virtual
+loop no wall time passes, and equal programs see equal runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from actors.delivery import Delivery, Mailbox
+from actors.ports import NoMailbox, Receipt, TooLarge
+from crewlet import topics
+from crewlet.broker.memory_broadcast import Broadcast
+from crewlet.broker.memory_client import MemoryClient
+from crewlet.broker.memory_log import HISTORY, MemoryLog
+from crewlet.broker.memory_mailbox import Mail, MemoryMailbox
+from crewlet.broker.memory_store import Shelves
+from crewlet.broker.patterns import checked_pattern, matches, namespace_of
+from crewlet.broker.port import DeadLetter
+from crewlet.events.envelope import MAX_EVENT_BYTES
+
+REASON_BYTES: Final = 2048
+"""The longest reason of a dead letter: with its headers it still fits the largest message."""
+
+_EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class MemoryBroker:
+    """Mailboxes, retained messages, dead letters and buckets. All methods are immediate.
+
+    `now` is the wall clock that dates dead letters; unless told, the loop's own time counted
+    from a fixed day, so that a run on a virtual loop is dated the same every time.
+    """
+
+    def __init__(self, *, now: Callable[[], datetime] | None = None) -> None:
+        self.broadcast = Broadcast()
+        self.shelves = Shelves()
+        self._now = now or _loop_time
+        self._log = MemoryLog()
+        self._mailboxes: dict[str, dict[str, MemoryMailbox]] = {}
+        self._letters: dict[str, DeadLetter] = {}
+        self._down = False
+
+    def client(self, node_id: str) -> MemoryClient:
+        """A node's client, not started yet."""
+        return MemoryClient(self, node_id)
+
+    @property
+    def down(self) -> bool:
+        """The broker does not answer: verbs raise Unavailable, a fetch that waits gets nothing.
+        Time goes on: delays and ack windows that end meanwhile have ended when it is back."""
+        return self._down
+
+    @down.setter
+    def down(self, down: bool) -> None:
+        self._down = down
+        for box in self._all():
+            box.served = not down
+            box.serve()
+
+    def ensure(self, mailbox: Mailbox) -> bool:
+        """Make the mailbox if it is missing. On a retained namespace it begins with what
+        is retained; everywhere else only mail from now on is for it."""
+        if not mailbox.group:
+            raise ValueError(f"a mailbox on {mailbox.topic} needs a group")
+        namespace = self._log.of(mailbox.topic)
+        boxes = self._mailboxes.setdefault(mailbox.topic, {})
+        if mailbox.group in boxes:
+            return False
+        backlog = [
+            Mail(kept.position, kept.message_id, kept.body)
+            for kept in namespace.retained(_loop_now())
+            if kept.topic == mailbox.topic
+        ]
+        boxes[mailbox.group] = MemoryMailbox(mailbox, backlog)
+        return True
+
+    def mailbox(self, mailbox: Mailbox) -> MemoryMailbox:
+        """The mailbox; NoMailbox where nobody ensured it."""
+        box = self.find(mailbox)
+        if box is None:
+            raise NoMailbox(f"nobody ensured the mailbox {mailbox}")
+        return box
+
+    def find(self, mailbox: Mailbox) -> MemoryMailbox | None:
+        return self._mailboxes.get(mailbox.topic, {}).get(mailbox.group)
+
+    def matching(self, pattern: str) -> list[MemoryMailbox]:
+        """Mailboxes whose topic matches, by topic and group."""
+        checked_pattern(pattern)
+        found = [box for box in self._all() if matches(pattern, box.mailbox.topic)]
+        return sorted(found, key=lambda box: box.mailbox)
+
+    def delete(self, mailbox: Mailbox) -> bool:
+        """Destroy a mailbox with its mail. False if there was none."""
+        box = self._mailboxes.get(mailbox.topic, {}).pop(mailbox.group, None)
+        if box is None:
+            return False
+        box.close()
+        return True
+
+    def publish(self, topic: str, body: bytes, message_id: str) -> Receipt:
+        """Into every mailbox of the topic, unless the id was seen within the window."""
+        namespace = self._log.of(topic)
+        if len(body) > MAX_EVENT_BYTES:
+            raise TooLarge(f"{len(body)} bytes on {topic}: at most {MAX_EVENT_BYTES} are taken")
+        known = namespace.known(message_id, _loop_now())
+        if known is not None:
+            return Receipt(known, duplicate=True)
+        mail = Mail(namespace.append(topic, message_id, body, _loop_now()), message_id, body)
+        for box in self._mailboxes.get(topic, {}).values():
+            box.put(mail)
+        self.broadcast.tell(topic, body)
+        return Receipt(mail.position)
+
+    def recent(self, pattern: str, most: int) -> list[tuple[str, bytes]]:
+        """The newest `most` retained messages of the pattern, oldest first."""
+        namespace_of(pattern)
+        kept = self._log.of(_sample(pattern)).retained(_loop_now())
+        found = [(one.topic, one.body) for one in kept if matches(pattern, one.topic)]
+        return found[-most:] if most > 0 else []
+
+    def bury(self, delivery: Delivery, reason: str) -> None:
+        """Store a dead letter: once, however often the same delivery is given up."""
+        topic = topics.dead_letter(delivery.mailbox)
+        message_id = f"{topics.digest(delivery.mailbox)}:{delivery.position}"
+        namespace = self._log.of(topic)
+        if namespace.known(message_id, _loop_now()) is not None:
+            return
+        position = namespace.append(topic, message_id, delivery.body, _loop_now())
+        self._letters[str(position)] = DeadLetter(
+            id=str(position),
+            mailbox=delivery.mailbox,
+            reason=_bounded(reason),
+            deliveries=delivery.count or 0,
+            at=self._now(),
+            message_id=delivery.message_id,
+            body=delivery.body,
+        )
+        if len(self._letters) > HISTORY:
+            del self._letters[next(iter(self._letters))]
+        self.broadcast.tell(topic, delivery.body)
+
+    def letters(self) -> list[DeadLetter]:
+        """Dead letters, oldest first."""
+        return list(self._letters.values())
+
+    def letter(self, id: str) -> DeadLetter | None:
+        return self._letters.get(id)
+
+    def drop_letter(self, id: str) -> bool:
+        return self._letters.pop(id, None) is not None
+
+    def _all(self) -> Iterator[MemoryMailbox]:
+        for boxes in self._mailboxes.values():
+            yield from boxes.values()
+
+
+def _bounded(reason: str) -> str:
+    return reason.encode()[:REASON_BYTES].decode(errors="ignore")
+
+
+def _sample(pattern: str) -> str:
+    """A topic of the pattern's namespace."""
+    return pattern.replace("*", "x").replace(">", "x")
+
+
+def _loop_now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _loop_time() -> datetime:
+    return _EPOCH + timedelta(seconds=_loop_now())

@@ -1,0 +1,177 @@
+"""One node's client of the twin: the port, on the loop, with its own life."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
+from actors.ports import Attachment, MailboxState, NotLive, Receipt, Unavailable
+from crewlet.broker.memory_attachment import MemoryAttachment
+from crewlet.broker.memory_broadcast import MemorySubscription
+from crewlet.broker.memory_store import MemoryStore
+from crewlet.broker.port import DeadLetter, Listen
+from crewlet.coordination.store import Store
+
+if TYPE_CHECKING:
+    from crewlet.broker.memory import MemoryBroker
+
+
+class MemoryClient:
+    """`crewlet.broker.port.CompanyBroker` over a MemoryBroker."""
+
+    def __init__(self, broker: MemoryBroker, node_id: str) -> None:
+        self.node_id = node_id
+        self._broker = broker
+        self._live = False
+        self._attachments: dict[int, MemoryAttachment] = {}
+        self._subscriptions: list[MemorySubscription] = []
+        self._store = MemoryStore(broker.shelves, lambda: self.connected)
+
+    async def start(self) -> None:
+        """Become live; Unavailable while the broker is down. Idempotent."""
+        if self._broker.down:
+            raise Unavailable("the broker does not answer")
+        self._live = True
+
+    async def stop(self) -> None:
+        """Leave: a fetch that waits ends with NotLive; what was handed out stays held."""
+        self._live = False
+        for subscription in self._subscriptions:
+            subscription.end()
+        for attachment in self._attachments.values():
+            attachment.abandon()
+        self._subscriptions.clear()
+        self._attachments.clear()
+
+    @property
+    def connected(self) -> bool:
+        return self._live and not self._broker.down
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        """Make the mailbox if it is missing. True if it was made."""
+        await self._reach()
+        return self._broker.ensure(mailbox)
+
+    async def attach(self, mailbox: Mailbox, epoch: int) -> MemoryAttachment:
+        """Begin to pull; NoMailbox where nobody ensured it."""
+        await self._reach()
+        attachment = MemoryAttachment(mailbox, epoch, self._broker.mailbox(mailbox))
+        self._attachments[id(attachment)] = attachment
+        return attachment
+
+    async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
+        """What is there, up to `most`; else the first that comes within `wait_s` seconds."""
+        if most < 1:
+            raise ValueError(f"a fetch of {most} messages")
+        mine = _mine(attachment)
+        with mine.fetching(most) as waiter:
+            await self._reach()
+            sent = await mine.pull(waiter, wait_s)
+            self._check_live()
+            if self._broker.down and not sent:
+                raise Unavailable("the broker did not answer within the wait")
+            return sent
+
+    async def recall(self, attachment: Attachment) -> None:
+        """End the outstanding fetch with what it was given. Answers while the broker is down."""
+        self._check_live()
+        _mine(attachment).recall()
+
+    async def settle(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """Tell the broker, in this order. A delivery of a destroyed mailbox is nobody's."""
+        await self._reach()
+        for delivery, verdict in verdicts:
+            self._settle(delivery, verdict)
+
+    async def release(self, attachment: Attachment) -> None:
+        """Stop pulling. Answers while the broker is down. Idempotent."""
+        self._check_live()
+        mine = _mine(attachment)
+        mine.release()
+        self._attachments.pop(id(mine), None)
+
+    async def reclaim(self, mailbox: Mailbox) -> int:
+        """Hand back, in order and with their counts, what somebody holds. Returns how many."""
+        await self._reach()
+        return self._broker.mailbox(mailbox).reclaim()
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        """Every mailbox whose topic matches, by topic and group."""
+        await self._reach()
+        return [box.state for box in self._broker.matching(pattern)]
+
+    async def delete(self, mailbox: Mailbox) -> bool:
+        """Destroy the mailbox and its mail. False if there was none."""
+        await self._reach()
+        return self._broker.delete(mailbox)
+
+    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+        """Store a message, once for each id within the window."""
+        await self._reach()
+        return self._broker.publish(topic, bytes(body), message_id)
+
+    async def subscribe(self, pattern: str, handler: Listen) -> MemorySubscription:
+        """Every message of the pattern from now on."""
+        await self._reach()
+        subscription = self._broker.broadcast.open(pattern, handler)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """The newest `most` retained messages of the pattern, oldest first."""
+        await self._reach()
+        return self._broker.recent(pattern, most)
+
+    async def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """The newest `limit` dead letters, newest first."""
+        await self._reach()
+        return self._broker.letters()[::-1][: max(0, limit)]
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        """One dead letter; None where there is none."""
+        await self._reach()
+        return self._broker.letter(id)
+
+    async def drop_dead_letter(self, id: str) -> bool:
+        """Remove a dead letter. False if there was none."""
+        await self._reach()
+        return self._broker.drop_letter(id)
+
+    def _settle(self, delivery: Delivery, verdict: Verdict) -> None:
+        match verdict:
+            case Dead(reason):
+                self._broker.bury(delivery, reason)
+        box = self._broker.find(delivery.mailbox)
+        if box is None:
+            return
+        match verdict:
+            case Done() | Dead():
+                box.settle(delivery.position)
+            case Retry(delay_s):
+                box.retry(delivery.position, delay_s)
+            case HandBack():
+                box.hand_back(delivery.position)
+
+    async def _reach(self) -> None:
+        """The way to the broker: others run meanwhile, and either end may be gone."""
+        self._check_live()
+        await asyncio.sleep(0)
+        self._check_live()
+        if self._broker.down:
+            raise Unavailable("the broker does not answer; try again")
+
+    def _check_live(self) -> None:
+        if not self._live:
+            raise NotLive(f"the client of {self.node_id} is not started, or was stopped")
+
+
+def _mine(attachment: Attachment) -> MemoryAttachment:
+    if not isinstance(attachment, MemoryAttachment):
+        raise TypeError(f"{attachment!r} was attached by another broker")
+    return attachment

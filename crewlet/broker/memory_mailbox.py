@@ -1,0 +1,219 @@
+"""One mailbox of the twin: its mail, the order it is handed out in, and its waiting members.
+
+The order is JetStream's as measured (docs/adr/0004-one-port-two-brokers.md): the redelivery
+queue, first in by arrival, is served before mail that was never handed out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Struct
+
+from actors.delivery import Delivery, Mailbox
+from actors.ports import MailboxState
+
+ACK_WINDOW_S: Final = 1800.0
+"""How long a message that was handed out is nobody else's (docs/contract.md 42)."""
+
+MAX_DELIVER: Final = 30
+"""The broker's own limit, above the client's budget: a backstop that bounds the loop."""
+
+SHORTEST_DELAY_S: Final = 0.01
+"""A delayed message is never back at once: JetStream's floor, as measured."""
+
+_TICK_S: Final = 1e-6
+"""A timer may fire within the clock's resolution before its time."""
+
+
+class Mail(Struct, frozen=True):
+    """A stored message."""
+
+    position: int
+    message_id: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class Held:
+    """A message that was handed out at least once and is not settled for good."""
+
+    mail: Mail
+    count: int = 0
+    due: float | None = None
+    """When it comes back by itself; None while it is queued to be handed out, or stuck."""
+    delayed: bool = False
+    queued: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+    def disarm(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer, self.due, self.delayed = None, None, False
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A fetch that waits for its first message; `sent` is what it was given."""
+
+    most: int
+    woken: asyncio.Future[None]
+    sent: list[Delivery] = field(default_factory=list)
+
+    def wake(self) -> None:
+        if not self.woken.done():
+            self.woken.set_result(None)
+
+
+class MemoryMailbox:
+    """Mail of one (topic, group). All methods are immediate; times are the loop's."""
+
+    def __init__(self, mailbox: Mailbox, backlog: Sequence[Mail] = ()) -> None:
+        self.mailbox = mailbox
+        self.deleted = False
+        self.served = True
+        """False while the broker is down: nothing is handed out."""
+        self._fresh: deque[Mail] = deque(backlog)
+        self._again: deque[int] = deque()
+        self._held: dict[int, Held] = {}
+        self._waiters: deque[Waiter] = deque()
+
+    @property
+    def state(self) -> MailboxState:
+        return MailboxState(
+            mailbox=self.mailbox, waiting=len(self._fresh), in_flight=len(self._held)
+        )
+
+    def put(self, mail: Mail) -> None:
+        """New mail goes to the end; a member that waits gets it at once."""
+        self._fresh.append(mail)
+        self.serve()
+
+    def take(self, most: int) -> list[Delivery]:
+        """Hand out what is there, up to `most`."""
+        taken: list[Delivery] = []
+        while self.served and len(taken) < most and (held := self._next()) is not None:
+            taken.append(self._hand_out(held))
+        return taken
+
+    def line_up(self, waiter: Waiter) -> None:
+        """Wait for the next mail. Members are served in the order they came."""
+        self._waiters.append(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+    def serve(self) -> None:
+        """Give what is there to those who wait."""
+        while self._waiters:
+            waiter = self._waiters[0]
+            if not waiter.woken.done():
+                waiter.sent = self.take(waiter.most)
+                if not waiter.sent:
+                    return
+            self._waiters.popleft()
+            waiter.wake()
+
+    def settle(self, position: int) -> bool:
+        """Forget a message that was handed out, whoever holds it now."""
+        held = self._held.pop(position, None)
+        if held is None:
+            return False
+        held.disarm()
+        if held.queued:
+            self._again.remove(position)
+        return True
+
+    def retry(self, position: int, delay_s: float) -> None:
+        """Back after `delay_s`; until then in nobody's hands. Queued already: it stays."""
+        held = self._held.get(position)
+        if held is None or held.queued:
+            return
+        self._arm(held, max(delay_s, SHORTEST_DELAY_S))
+        held.delayed = True
+
+    def hand_back(self, position: int) -> None:
+        """To the end of the redelivery queue, which is the head of the mailbox."""
+        if self._requeue(position):
+            self.serve()
+
+    def reclaim(self) -> int:
+        """Hand back what somebody holds, in the order of its positions."""
+        positions = sorted(
+            position
+            for position, held in self._held.items()
+            if held.due is not None and not held.delayed
+        )
+        for position in positions:
+            self._requeue(position)
+        self.serve()
+        return len(positions)
+
+    def close(self) -> None:
+        """The mailbox is destroyed: its mail is gone, and nobody waits for it any more."""
+        self.deleted = True
+        for held in self._held.values():
+            held.disarm()
+        for waiter in self._waiters:
+            waiter.wake()
+        self._fresh.clear()
+        self._again.clear()
+        self._held.clear()
+        self._waiters.clear()
+
+    def _next(self) -> Held | None:
+        while self._again:
+            held = self._held[self._again.popleft()]
+            held.queued = False
+            if held.count < MAX_DELIVER:
+                return held
+            # It stays, held by nobody, until somebody settles it or destroys the mailbox.
+        if not self._fresh:
+            return None
+        mail = self._fresh.popleft()
+        held = self._held[mail.position] = Held(mail)
+        return held
+
+    def _hand_out(self, held: Held) -> Delivery:
+        held.count += 1
+        self._arm(held, ACK_WINDOW_S)
+        return Delivery(
+            mailbox=self.mailbox,
+            body=held.mail.body,
+            count=held.count,
+            position=held.mail.position,
+            receipt=f"{held.mail.position}:{held.count}",
+            message_id=held.mail.message_id,
+        )
+
+    def _requeue(self, position: int) -> bool:
+        held = self._held.get(position)
+        if held is None or held.queued:
+            return False
+        held.disarm()
+        held.queued = True
+        self._again.append(position)
+        return True
+
+    def _arm(self, held: Held, after_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        held.disarm()
+        held.due = loop.time() + after_s
+        held.timer = loop.call_at(held.due, self._expire)
+
+    def _expire(self) -> None:
+        """Queue all that is due, oldest first: timers of one instant fire in any order."""
+        now = asyncio.get_running_loop().time() + _TICK_S
+        due = sorted(
+            (held.due, position)
+            for position, held in self._held.items()
+            if held.due is not None and held.due <= now
+        )
+        for _, position in due:
+            self._requeue(position)
+        self.serve()
