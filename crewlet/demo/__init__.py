@@ -1,0 +1,1 @@
+"""What `crewlet up --demo` runs: a small company that needs no outside service."""

@@ -1,0 +1,127 @@
+"""Any command as a handler: the turn as JSON on stdin, the exit code as the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from crewlet.handlers import process
+from crewlet.handlers.handler import (
+    OnOverdue,
+    bound,
+    ignore_overdue,
+    tell_overdue,
+    timeout_reason,
+)
+from crewlet.handlers.lines import Lines
+from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, answered, nak, raised, reason_of
+from crewlet.handlers.process import ChildProcess
+from crewlet.handlers.program import argv, environment
+from crewlet.turn import Ack, Defer, Outcome, Turn
+
+log = structlog.get_logger()
+
+EXIT_DEFER: Final = 75
+"""EX_TEMPFAIL of sysexits.h: not now, not here."""
+
+KILL_GRACE_S: Final = 5.0
+"""How long a killed process may take before somebody is told (it sits in the kernel)."""
+
+
+class CommandHandler:
+    """Runs one process a turn, in a process group that never outlives the call.
+
+    Exit 0 is Ack with stdout as the answer, 75 is Defer, everything else Nak; the last line of
+    stderr is the reason. A timeout or a cancellation ends the group: SIGTERM, then SIGKILL.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        timeout_s: float,
+        on_overdue: OnOverdue = ignore_overdue,
+        folder: Path | None = None,
+    ) -> None:
+        self._command = tuple(command)
+        self._timeout_s = timeout_s
+        self._on_overdue = on_overdue
+        self._folder = folder
+
+    async def __call__(self, turn: Turn) -> Outcome:
+        try:
+            stdin = msgspec.json.encode(turn)
+            child = await self._start(turn)
+        except (OSError, ValueError, TypeError, subprocess.SubprocessError) as error:
+            return nak(f"cannot start {self._command[0]}: {raised(error).reason}")
+        try:
+            child.write(stdin)
+            return await self._supervise(turn, child)
+        except asyncio.CancelledError:
+            await self._end_cancelled(turn, child)
+            raise
+        finally:
+            child.close()
+            if child.stderr.dropped:
+                _log(turn, "handler_stderr_cut", lines=child.stderr.dropped)
+
+    async def _start(self, turn: Turn) -> ChildProcess:
+        lines = Lines(lambda line: _log(turn, "handler_stderr", line=line))
+        child = ChildProcess(MAX_ANSWER_BYTES, lines)
+        command = argv(self._command, self._folder)
+        await process.start(command, environment(turn, os.environ), self._folder, child)
+        return child
+
+    async def _supervise(self, turn: Turn, child: ChildProcess) -> Outcome:
+        if not await child.exited(bound(self._timeout_s)):
+            await self._end(turn, child)
+            await child.finish()
+            return nak(timeout_reason(self._timeout_s))
+        await child.finish()
+        if child.stdout_cut:
+            _log(turn, "handler_answer_cut", most=MAX_ANSWER_BYTES)
+        return _outcome(child)
+
+    async def _end(self, turn: Turn, child: ChildProcess) -> None:
+        """SIGTERM, SIGKILL, and then however long the system takes: the seat is busy."""
+        child.kill(signal.SIGTERM)
+        if await child.exited(process.TERM_GRACE_S):
+            return
+        child.kill(signal.SIGKILL)
+        if not await child.exited(KILL_GRACE_S):
+            tell_overdue(self._on_overdue, turn, "the killed process does not end")
+            await child.exited(None)
+
+    async def _end_cancelled(self, turn: Turn, child: ChildProcess) -> None:
+        _log(turn, "handler_command_cancelled")
+        with suppress(asyncio.CancelledError):  # a second one: killed at once by the caller
+            await self._end(turn, child)
+
+
+def _outcome(child: ChildProcess) -> Outcome:
+    code, last = child.exit_code, child.stderr.last
+    if code == 0:
+        text = child.stdout.decode("utf-8", "replace").strip()
+        return answered(text) if text else Ack()
+    ended = _signal_name(-code) if code is not None and code < 0 else f"exit {code}"
+    reason = f"{ended}: {last}" if last else ended
+    return Defer(reason=reason_of(reason)) if code == EXIT_DEFER else nak(reason)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"killed by signal {number}"
+
+
+def _log(turn: Turn, event: str, **fields: object) -> None:
+    log.info(event, turn_id=turn.turn_id, seat=turn.seat.handle, **fields)

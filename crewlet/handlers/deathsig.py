@@ -1,0 +1,44 @@
+"""A child that dies with this process, even if this process is killed with -9.
+
+Linux only; elsewhere a killed node leaves its commands to end by themselves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def _load_prctl() -> Callable[..., Any] | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        prctl: Callable[..., Any] = ctypes.CDLL(None, use_errno=True).prctl
+    except (OSError, AttributeError):
+        return None
+    return prctl
+
+
+# Loaded once, here: between fork and exec nothing may import, allocate much or take a lock,
+# because the other threads of the parent do not exist there.
+_prctl: Final = _load_prctl()
+
+
+def dies_with_parent() -> Callable[[], None] | None:
+    """What the child calls before exec (`preexec_fn`), None where the system has no such thing."""
+    if _prctl is None:
+        return None
+    prctl, parent = _prctl, os.getpid()
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died in between: there will be no signal
+            os._exit(1)
+
+    return before_exec

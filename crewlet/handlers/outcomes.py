@@ -1,0 +1,75 @@
+"""From what a handler said to an outcome: bounded, and always text that JSON can carry."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from crewlet.turn import Ack, Defer, Nak, Outcome
+
+MAX_REASON: Final = 500
+"""Characters of a reason: it goes into events, logs and dead letters."""
+
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+"""Bytes of an answer: the event that carries it must stay below the largest event."""
+
+CUT: Final = " [cut]"
+
+_ACCEPTED: Final = "None, text, Ack, Nak or Defer"
+
+
+def outcome_of(value: object) -> Outcome:
+    """What a callable returned, as an outcome; anything it may not return is a Nak."""
+    match value:
+        case None:
+            return Ack()
+        case str():
+            return answered(value)
+        case Ack(answer=None):
+            return value
+        case Ack(answer=str() as answer):
+            return answered(answer)
+        case Nak(reason=str() as reason):
+            return nak(reason)
+        case Defer(reason=str() as reason):
+            return _deferred(reason, value.retry_after_s)
+        case Ack() | Nak() | Defer():
+            return nak(f"the handler's {type(value).__name__} does not hold text")
+        case _:
+            return nak(f"the handler returned {type(value).__name__}, not {_ACCEPTED}")
+
+
+def answered(text: str) -> Ack:
+    """An Ack with at most MAX_ANSWER_BYTES of `text`."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAX_ANSWER_BYTES:
+        data = data[: MAX_ANSWER_BYTES - len(CUT)] + CUT.encode()
+    return Ack(answer=data.decode("utf-8", "ignore"))
+
+
+def nak(reason: str) -> Nak:
+    return Nak(reason=reason_of(reason))
+
+
+def raised(error: BaseException) -> Nak:
+    """`TypeName: text` of what the handler raised."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    name = type(error).__name__
+    return nak(f"{name}: {text}" if text else name)
+
+
+def reason_of(text: str) -> str:
+    """At most MAX_REASON characters, without surrogates that no encoder takes."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= MAX_REASON else text[: MAX_REASON - len(CUT)] + CUT
+
+
+def _deferred(reason: str, retry_after_s: object) -> Outcome:
+    if isinstance(retry_after_s, bool) or not isinstance(retry_after_s, int | float):
+        return nak(f"the handler's Defer has retry_after_s={retry_after_s!r}, not seconds")
+    if not math.isfinite(retry_after_s) or retry_after_s < 0:
+        return nak(f"the handler's Defer has retry_after_s={retry_after_s!r}, not seconds")
+    return Defer(reason=reason_of(reason), retry_after_s=float(retry_after_s))
