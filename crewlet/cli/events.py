@@ -1,0 +1,50 @@
+"""`crewlet events`: what happens, as it happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from crewlet.cli.options import data_option, output_option
+from crewlet.cli.output import Output
+from crewlet.cli.remote import ask
+from crewlet.cli.table import Column
+
+EPILOG = """\b
+Examples:
+  crewlet events                                 the last 20
+  crewlet events --follow                        from now on, until Ctrl-C or the node's stop
+  crewlet events --follow --type 'agent_turn_*'  one kind only
+  crewlet events --follow -o jsonl | jq .type
+\b
+Following ends with 0 when the node stops or when the reader of the output goes away.
+"""
+
+COLUMNS: Final = (
+    Column("timestamp", "time", least=27),
+    Column("type", least=22),
+    Column("source", least=12),
+    Column("id", least=36),
+    Column("summary", free=True),
+)
+
+
+@click.command(epilog=EPILOG)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens from now.")
+@click.option(
+    "--last",
+    type=click.IntRange(0, 10_000),
+    metavar="N",
+    help="How many past events first; 20, or none with --follow.",
+)
+@click.option("--type", "kind", default="*", metavar="GLOB", help="Only types that match.")
+@data_option
+@output_option
+def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -> None:
+    """Show the events of the company: the record of what happened, not the work itself."""
+    if last is None:
+        last = 0 if follow else 20
+    args = {"follow": follow, "last": last, "type": kind}
+    out.stream(ask(data, "events", args, follow=follow), COLUMNS)

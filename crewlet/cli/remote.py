@@ -1,0 +1,43 @@
+"""Asking the node that runs on a data folder, and what to say when it can't answer."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from crewlet.cli import sink
+from crewlet.cli.exits import FAILED, REFUSED, Failed
+from crewlet.cli.options import DEFAULT_DATA
+
+
+def ask(
+    data: Path, verb: str, args: Mapping[str, object] | None = None, *, follow: bool = False
+) -> Iterator[bytes]:
+    """The rows of the node's answer, as JSON bytes. Raises Failed with a sentence.
+
+    `follow` waits for rows without end, and leaves (BrokenPipeError) as soon as whoever
+    reads standard output has gone.
+    """
+    # Imported here: a command that asks no node need not load the node's packages.
+    from actors.admin import AdminClient, CallFailed, NoAnswer, NotRunning
+
+    output = sink.descriptor() if follow else None
+    try:
+        yield from AdminClient(data).call_raw(verb, args, endless=follow, output=output)
+    except NotRunning:
+        raise Failed(not_running(data), REFUSED) from None
+    except CallFailed as error:
+        raise Failed(error.failure.message, error.failure.exit) from None
+    except NoAnswer as error:
+        raise Failed(f"the node on {data} gave no whole answer: {error}", FAILED) from None
+    except ValueError as error:
+        raise Failed(str(error), FAILED) from None
+
+
+def not_running(data: Path) -> str:
+    """Names the folder that was looked at, and the command that would run a node there."""
+    start = "crewlet up"
+    if data != DEFAULT_DATA:
+        start += f" --data {shlex.quote(str(data))}"
+    return f"no crewlet node runs on {data}; start one with `{start}`"
