@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,24 @@ from crewlet.handlers.target import checked, load
 
 
 def build_handler(
-    spec: HandlerSpec, *, on_overdue: OnOverdue = ignore_overdue, folder: Path | None = None
+    spec: HandlerSpec,
+    *,
+    on_overdue: OnOverdue = ignore_overdue,
+    folder: Path | None = None,
+    secrets: Collection[str] = (),
 ) -> Handler:
     """The handler that `spec` names. Raises ConfigError, with the way out.
 
     `folder` is where the company file lies: modules are looked for there too, and commands
-    run there; without it, in the node's working directory.
+    run there; without it, in the node's working directory. `secrets` are values that no
+    command may find in its environment.
     """
     if bool(spec.python) == bool(spec.command):
         raise ConfigError("a handler has either 'python' or 'command', and exactly one of them")
     if spec.python:
         return CallableHandler(load(spec.python, folder), spec.timeout_s, on_overdue)
     checked_program(spec.command, folder)
-    return CommandHandler(spec.command, spec.timeout_s, on_overdue, folder)
+    return CommandHandler(spec.command, spec.timeout_s, on_overdue, folder, secrets)
 
 
 def wrap(

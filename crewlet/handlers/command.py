@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -50,11 +50,13 @@ class CommandHandler:
         timeout_s: float,
         on_overdue: OnOverdue = ignore_overdue,
         folder: Path | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         self._command = tuple(command)
         self._timeout_s = timeout_s
         self._on_overdue = on_overdue
         self._folder = folder
+        self._secrets = frozenset(secrets)
 
     async def __call__(self, turn: Turn) -> Outcome:
         try:
@@ -77,7 +79,8 @@ class CommandHandler:
         lines = Lines(lambda line: _log(turn, "handler_stderr", line=line))
         child = ChildProcess(MAX_ANSWER_BYTES, lines)
         command = argv(self._command, self._folder)
-        await process.start(command, environment(turn, os.environ), self._folder, child)
+        variables = environment(turn, os.environ, self._secrets)
+        await process.start(command, variables, self._folder, child)
         return child
 
     async def _supervise(self, turn: Turn, child: ChildProcess) -> Outcome:

@@ -34,6 +34,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._exited: asyncio.Future[None] = loop.create_future()
         self._closed: asyncio.Future[None] = loop.create_future()
         self._transport: asyncio.SubprocessTransport
+        self._stdin: asyncio.WriteTransport
 
     @property
     def exit_code(self) -> int | None:
@@ -42,6 +43,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -59,9 +61,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def write(self, data: bytes) -> None:
         """All of stdin, then its end. A child that does not read it is fine."""
-        stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
-        stdin.write(data)
-        stdin.write_eof()
+        self._stdin.write(data)
+        self._stdin.write_eof()
 
     async def exited(self, timeout_s: float | None) -> bool:
         """Whether the process (not its group) ended within `timeout_s`."""
@@ -76,9 +77,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def close(self) -> None:
         """End what is left of the group and let go of the pipes, at once."""
         self.kill(signal.SIGKILL)
-        stdin = self._transport.get_pipe_transport(0)
-        if stdin is not None:
-            cast(asyncio.WriteTransport, stdin).abort()  # its close() would wait for a reader
+        if self._stdin.get_write_buffer_size():  # its close() would wait for a reader
+            self._stdin.abort()
         self._transport.close()
         self.stderr.end()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -45,9 +45,19 @@ def argv(command: Sequence[str], folder: Path | None) -> list[str]:
     return [program, *command[1:]]
 
 
-def environment(turn: Turn, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The node's environment without the company's secrets, and the turn's own variables."""
-    kept = {name: value for name, value in inherited.items() if not _OURS.fullmatch(name)}
+def environment(
+    turn: Turn, inherited: Mapping[str, str], secrets: Collection[str] = ()
+) -> dict[str, str]:
+    """The node's environment without the company's secrets, and the turn's own variables.
+
+    Dropped is what is named like a secret of ours, and what holds one of `secrets`, whatever
+    its name: a company file may take its secret from any variable.
+    """
+    kept = {
+        name: value
+        for name, value in inherited.items()
+        if not _OURS.fullmatch(name) and not any(secret and secret in value for secret in secrets)
+    }
     kept.pop("TRACEPARENT", None)
     kept["CREWLET_TURN_ID"] = turn.turn_id
     kept["CREWLET_SEAT"] = turn.seat.handle
