@@ -1,5 +1,6 @@
 """What a company is, and how its file is read: `load_company`, `check_company`, `Company`."""
 
+from crewlet.company.load import check_company, check_text, load_company, parse_company
 from crewlet.company.model import (
     AGENT_NAMESPACE,
     Company,
@@ -12,18 +13,40 @@ from crewlet.company.model import (
     Unit,
     agent_id,
 )
+from crewlet.company.node_file import (
+    ApiSettings,
+    NodeIdentity,
+    NodeSettings,
+    check_node_settings,
+    load_node_settings,
+)
+from crewlet.company.problems import FileRefused, Problem
+from crewlet.company.schema import company_schema, node_schema
 from crewlet.company.secret import Secret
 
 __all__ = [
     "AGENT_NAMESPACE",
+    "ApiSettings",
     "Company",
     "Contact",
+    "FileRefused",
     "GithubIntegration",
     "HandlerSpec",
     "Integrations",
+    "NodeIdentity",
+    "NodeSettings",
+    "Problem",
     "Route",
     "Seat",
     "Secret",
     "Unit",
     "agent_id",
+    "check_company",
+    "check_node_settings",
+    "check_text",
+    "company_schema",
+    "load_company",
+    "load_node_settings",
+    "node_schema",
+    "parse_company",
 ]

@@ -1,0 +1,218 @@
+"""Every key of the company file: its shape, bounds, default and purpose, written down once.
+
+The reader, the JSON schema and the reference in docs/guide/company.md all come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from actors.delivery import MAX_BATCH, MAX_LINGER_S
+from crewlet.company.model import TURN_TIMEOUT_S, Contact
+
+Shape: TypeAlias = Literal[
+    "line",  # text on one line
+    "text",  # text, line breaks allowed
+    "lines",  # a list of texts
+    "command",  # an argument list
+    "filters",  # names of one's own to texts
+    "secret",  # a reference to an environment variable
+    "integer",
+    "number",
+    "flag",
+    "table",  # the keys of another section
+    "tables",  # a list of such
+]
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """One key. `of` names the section inside a table; `spellings` are accepted as well."""
+
+    shape: Shape
+    about: str
+    default: str = ""
+    example: str = ""
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    of: str = ""
+    spellings: tuple[str, ...] = ()
+
+
+Section: TypeAlias = Mapping[str, Key]
+
+_COMPANY: Final = {
+    "name": Key(
+        shape="line",
+        required=True,
+        example="Octo Works",
+        about="The company. The ids of its agents are derived from it: a new name, new agents.",
+    ),
+    "mission": Key(shape="text", example="Ship small things", about="What the company is for."),
+    "vision": Key(shape="text", example="A calm backlog", about="Where it wants to be."),
+    "policies": Key(
+        shape="lines", example="[Be kind in reviews]", about="Rules that hold for everybody."
+    ),
+    "units": Key(
+        shape="tables", of="unit", spellings=("children",), about="Departments, teams; they nest."
+    ),
+    "roles": Key(shape="tables", of="role", about="Seats that belong to no unit."),
+    "routes": Key(shape="tables", of="route", about="Who is woken by events that address nobody."),
+    "integrations": Key(
+        shape="table", of="integrations", about="The outside systems that may send us events."
+    ),
+    "handler": Key(
+        shape="table", of="handler", about="What does the work of every agent without its own."
+    ),
+    "notification_coalesce_window_seconds": Key(
+        shape="number",
+        default="0",
+        minimum=0,
+        maximum=MAX_LINGER_S,
+        example="2.5",
+        about="How long to wait for more mail after the first message, in seconds.",
+    ),
+    "notification_coalesce_max_batch": Key(
+        shape="integer",
+        default="20",
+        minimum=1,
+        maximum=MAX_BATCH,
+        example="50",
+        about="The most messages collected at once.",
+    ),
+    "notification_rate_limit": Key(
+        shape="integer",
+        default="0",
+        minimum=0,
+        maximum=1_000_000,
+        example="100",
+        about="Notifications a seat may get in one second, the rest is skipped; 0 is no limit.",
+    ),
+}
+
+_UNIT: Final = {
+    "name": Key(shape="line", required=True, example="Platform", about="The unit."),
+    "type": Key(shape="line", example="team", about="What kind of unit it is, in your words."),
+    "purpose": Key(shape="text", example="Keeps the lights on", about="What it is for."),
+    "lead": Key(
+        shape="line",
+        example="boss",
+        about="Handle or name of the role that leads it, and so manages the unit's own roles.",
+    ),
+    "goals": Key(shape="lines", example="[Answer within a day]", about="What it works towards."),
+    "roles": Key(shape="tables", of="role", about="The seats of the unit."),
+    "units": Key(
+        shape="tables", of="unit", spellings=("children",), about="Units inside this one."
+    ),
+}
+
+_ROLE: Final = {
+    "name": Key(shape="line", required=True, example="Developer", about="The role."),
+    "handle": Key(
+        shape="line",
+        default="made from the name",
+        example="dev",
+        about="The seat's address: small letters, digits, `-` and `_`, at most 63.",
+    ),
+    "kind": Key(
+        shape="line",
+        default="agent",
+        choices=("agent", "human"),
+        example="human",
+        about="Whether work is done here (agent) or by a person elsewhere (human).",
+    ),
+    "goal": Key(shape="text", example="Turn issues into pull requests", about="What it is for."),
+    "backstory": Key(shape="text", example="Ten years of Python", about="Who it is."),
+    "responsibilities": Key(
+        shape="lines", example="[Review, Release]", about="What it answers for."
+    ),
+    "manages": Key(
+        shape="lines",
+        default="the roles of the units it leads",
+        example="[dev, ops]",
+        about="Handles or names of further roles that report to it.",
+    ),
+    "email": Key(shape="line", example="dev@octo.example", about="Its e-mail address."),
+    "contact": Key(shape="table", of="contact", about="Its accounts in outside systems."),
+    "handler": Key(
+        shape="table", of="handler", default="the company's", about="What does its work."
+    ),
+}
+
+_ACCOUNTS: Final = {
+    "slack_user_id": ("U012AB3CD", "The member id in Slack."),
+    "mattermost_user_id": ("4xp9fdt77pncbef59f4k1qe83o", "The user id in Mattermost."),
+    "atlassian_account_id": ("5b10a2844c20165700ede21g", "The account id in Jira, Confluence."),
+    "github_login": ("octo-dev", "The login at GitHub, with `[bot]` where it is an app."),
+    "gitlab_username": ("octo-dev", "The user name at GitLab."),
+    "plane_user_id": ("16c61a3a-512a-48ac-b0be-b6b46fe6f430", "The user id in Plane."),
+}
+assert tuple(_ACCOUNTS) == Contact.__struct_fields__
+
+_CONTACT: Final = {
+    kind: Key(shape="line", example=example, about=about)
+    for kind, (example, about) in _ACCOUNTS.items()
+}
+
+_HANDLER: Final = {
+    "python": Key(
+        shape="line",
+        example="crewlet.demo.handler:work",
+        about="A function as `module:function`; either this or `command`.",
+    ),
+    "command": Key(
+        shape="command",
+        example="[python, work.py]",
+        about="A program and its arguments; a text is split at spaces, no shell is involved.",
+    ),
+    "timeout_s": Key(
+        shape="number",
+        default="1800",
+        minimum=0.01,
+        maximum=TURN_TIMEOUT_S,
+        example="300",
+        about="How many seconds one turn may take.",
+    ),
+}
+
+_ROUTE: Final = {
+    "event": Key(
+        shape="line",
+        required=True,
+        spellings=("on",),
+        example="github/issues.opened",
+        about="`source/type`; `github/*` and `github/issues.*` cover many.",
+    ),
+    "to": Key(shape="line", required=True, example="triage", about="Handle or name of a role."),
+    "where": Key(
+        shape="filters",
+        example="{repo: octo/*, label: bug}",
+        about="What the event must carry as well; `*` and `?` are wildcards.",
+    ),
+}
+
+_INTEGRATIONS: Final = {"github": Key(shape="table", of="github", about="Webhooks from GitHub.")}
+
+_GITHUB: Final = {
+    "secret": Key(
+        shape="secret",
+        required=True,
+        example="${GITHUB_WEBHOOK_SECRET}",
+        about="The webhook's secret, always by way of an environment variable.",
+    )
+}
+
+COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
+    "company": _COMPANY,
+    "unit": _UNIT,
+    "role": _ROLE,
+    "contact": _CONTACT,
+    "handler": _HANDLER,
+    "route": _ROUTE,
+    "integrations": _INTEGRATIONS,
+    "github": _GITHUB,
+}

@@ -1,0 +1,224 @@
+"""The settings of one node: where its broker is, where it listens, what it is called.
+
+They belong to a machine, not to the company: a fleet has one company file and many of these.
+The data folder is no key here; it is given on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, get_args
+
+from msgspec import Struct, convert, field
+
+from crewlet.broker import settings as stream
+from crewlet.broker.settings import StreamSettings
+from crewlet.company.keys import Key, Section
+from crewlet.company.load import read_source
+from crewlet.company.problems import FileRefused, Mark, Problem, Report, shown
+from crewlet.company.record import Reader, Record
+from crewlet.company.yaml import read_yaml
+from crewlet.errors import ConfigError
+from crewlet.topics import is_handle
+
+NODE_ID: Final = "node-0"
+NODE_ID_VARIABLE: Final = "CREWLET_NODE_ID"
+
+
+class ApiSettings(Struct, frozen=True, kw_only=True):
+    """Where webhooks and reads are answered; port 0 takes any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 8400
+
+
+class NodeIdentity(Struct, frozen=True, kw_only=True):
+    """What the node is called, how many turns it runs at once, and what it is fit for."""
+
+    id: str = NODE_ID
+    max_concurrent: int = 16
+    labels: Mapping[str, str] = field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+
+
+class NodeSettings(Struct, frozen=True, kw_only=True):
+    """One node. `drain_timeout_s` is how long running turns may go on once it has to stop."""
+
+    debug: bool = False
+    stream: StreamSettings = field(default_factory=StreamSettings)
+    api: ApiSettings = field(default_factory=ApiSettings)
+    node: NodeIdentity = field(default_factory=NodeIdentity)
+    drain_timeout_s: float = 30.0
+
+
+_NODE_FILE: Final = {
+    "debug": Key(shape="flag", default="false", example="true", about="Log in more detail."),
+    "stream": Key(shape="table", of="stream", about="Where the broker runs."),
+    "api": Key(shape="table", of="api", about="Where webhooks and reads are answered."),
+    "node": Key(shape="table", of="node", about="What this node is."),
+    "drain_timeout_s": Key(
+        shape="number",
+        default="30",
+        minimum=0,
+        maximum=3600,
+        example="60",
+        about="How many seconds running turns may go on once the node has to stop.",
+    ),
+}
+
+_STREAM: Final = {
+    "type": Key(
+        shape="line",
+        default="embedded",
+        choices=get_args(stream.Kind),
+        example="nats",
+        about="A broker of this node's own, a NATS server elsewhere, or one in memory.",
+    ),
+    "store_dir": Key(
+        shape="line",
+        example="stream",
+        about="Folder of an embedded broker, below the data folder unless absolute.",
+    ),
+    "sync": Key(
+        shape="line",
+        default="always",
+        choices=get_args(stream.Sync),
+        example="interval",
+        about="When an acknowledged write is on the disk: at once, or within two minutes.",
+    ),
+    "url": Key(
+        shape="line",
+        example="nats://${NATS_HOST}:4222",
+        about="The servers of `type: nats`, separated by commas.",
+    ),
+    "replicas": Key(
+        shape="integer",
+        default="1",
+        minimum=1,
+        maximum=5,
+        example="3",
+        about="Servers that hold each message: 1, 3 or 5.",
+    ),
+    "event_retention_hours": Key(
+        shape="integer",
+        default="720",
+        minimum=1,
+        maximum=87600,
+        example="168",
+        about="How long the record of events is kept.",
+    ),
+}
+
+_API: Final = {
+    "host": Key(shape="line", default="127.0.0.1", example="0.0.0.0", about="Address to bind."),
+    "port": Key(
+        shape="integer",
+        default="8400",
+        minimum=0,
+        maximum=65535,
+        example="8080",
+        about="Port to bind; 0 takes any free one.",
+    ),
+}
+
+_NODE: Final = {
+    "id": Key(
+        shape="line",
+        default="CREWLET_NODE_ID, else node-0",
+        example="node-1",
+        about="The node's name, one for each node of a fleet.",
+    ),
+    "max_concurrent": Key(
+        shape="integer",
+        default="16",
+        minimum=1,
+        maximum=10_000,
+        example="4",
+        about="Turns that run at the same time.",
+    ),
+    "labels": Key(shape="filters", example="{zone: east}", about="What the node has to offer."),
+    "roles": Key(shape="lines", example="[worker]", about="What the node does for the fleet."),
+}
+
+NODE_SECTIONS: Final[Mapping[str, Section]] = {
+    "node file": _NODE_FILE,
+    "stream": _STREAM,
+    "api": _API,
+    "node": _NODE,
+}
+
+
+def load_node_settings(
+    path: Path | None = None, env: Mapping[str, str] | None = None
+) -> NodeSettings:
+    """The settings of a file, or of none: then the defaults. ConfigError lists all problems."""
+    report = Report(str(path) if path else "the environment")
+    settings = _load(path, env, report)
+    if report or settings is None:
+        raise FileRefused(report.problems)
+    return settings
+
+
+def check_node_settings(path: Path, env: Mapping[str, str] | None = None) -> list[Problem]:
+    """Everything that is wrong with a node file, in its order; empty where it loads."""
+    report = Report(str(path))
+    _load(path, env, report)
+    return report.problems
+
+
+def _load(path: Path | None, env: Mapping[str, str] | None, report: Report) -> NodeSettings | None:
+    env = os.environ if env is None else env
+    source = b"" if path is None else read_source(path, report)
+    table = None if source is None else read_yaml(source, report, may_be_empty=True)
+    if table is None:
+        return None
+    return _settings(Reader(NODE_SECTIONS, env, report).record(table, "node file"), env, report)
+
+
+def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSettings:
+    nothing = Record(Mark(), "")
+    api, node = record.record("api") or nothing, record.record("node") or nothing
+    return NodeSettings(
+        debug=record.flag("debug"),
+        stream=_stream(record, report),
+        api=ApiSettings(host=api.line("host") or "127.0.0.1", port=int(api.number("port", 8400))),
+        node=NodeIdentity(
+            id=_node_id(node, env, report),
+            max_concurrent=int(node.number("max_concurrent", 16)),
+            labels=node.filters("labels"),
+            roles=node.lines("roles"),
+        ),
+        drain_timeout_s=float(record.number("drain_timeout_s", 30.0)),
+    )
+
+
+def _stream(record: Record, report: Report) -> StreamSettings:
+    block = record.record("stream")
+    if block is None:
+        return StreamSettings()
+    settings = convert(block.values, StreamSettings)
+    if not report:
+        try:
+            return stream.checked(settings)
+        except ConfigError as error:
+            report.add(block.mark, "stream", str(error))
+    return settings
+
+
+def _node_id(node: Record, env: Mapping[str, str], report: Report) -> str:
+    rule = "small letters, digits, '-' and '_', at most 63"
+    if node.has("id"):
+        name = node.line("id")
+        if name and not is_handle(name):
+            report.add(*node.at("id"), f"{node.written('id')} is no name for a node: {rule}")
+        return name or NODE_ID
+    name = env.get(NODE_ID_VARIABLE) or NODE_ID
+    if not is_handle(name):
+        report.add(
+            node.mark,
+            "node.id",
+            f"{shown(name)} in {NODE_ID_VARIABLE} is no name for a node: {rule}",
+        )
+    return name
