@@ -112,7 +112,7 @@ _STREAM: Final = {
 }
 
 _API: Final = {
-    "host": Key(shape="line", default="127.0.0.1", example="0.0.0.0", about="Address to bind."),
+    "host": Key(shape="line", default="127.0.0.1", example="::1", about="Address to bind."),
     "port": Key(
         shape="integer",
         default="8400",
