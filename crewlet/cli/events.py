@@ -43,7 +43,10 @@ COLUMNS: Final = (
 @data_option
 @output_option
 def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -> None:
-    """Show the events of the company: the record of what happened, not the work itself."""
+    """Show what happened, and follow what happens.
+
+    Events are the record of the work, never the work itself: reading them changes nothing.
+    """
     if last is None:
         last = 0 if follow else 20
     args = {"follow": follow, "last": last, "type": kind}

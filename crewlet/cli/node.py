@@ -28,6 +28,9 @@ The same as one Ctrl-C in the terminal of `crewlet up`.
 @data_option
 @output_option
 def drain(data: Path, out: Output) -> None:
-    """Stop the node gently: no new turn starts, running ones may finish, mail stays."""
+    """Stop the node gently.
+
+    No new turn starts, running ones may finish, everything else stays in its mailbox.
+    """
     for row in ask(data, "drain"):
         out.one(row)

@@ -51,6 +51,7 @@ def _event() -> Schema:
     properties.update(trace["properties"])
     envelope["required"] = [name for name in envelope["required"] if name != "trace"]
     envelope["additionalProperties"] = True
+    envelope["description"] = "A record of what happened; keys of its own type lie beside these."
     return envelope
 
 
@@ -66,7 +67,10 @@ _SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
 @click.argument("what", type=click.Choice(tuple(_SCHEMAS)), default="company")
 @output_option
 def schema(what: str, out: Output) -> None:
-    """Print a JSON schema: of a company file, a node file, a turn or an event."""
+    """Print the JSON schema of a file, turn or event.
+
+    The shapes grow by new keys only: a reader skips what it does not know.
+    """
     document = encode(_SCHEMAS[what]())
     if out.format == "table":
         sink.write(msgspec.json.format(document, indent=2) + b"\n")

@@ -28,7 +28,10 @@ Returns once the task is stored; the seat works on it as soon as it is free.
 @data_option
 @output_option
 def send(handle: str, text: str, sender: str | None, data: Path, out: Output) -> None:
-    """Give the seat HANDLE the task TEXT (task_assigned); `-` reads it from standard input."""
+    """Put a task into a seat's inbox.
+
+    The seat HANDLE gets TEXT as a task_assigned event; `-` reads it from standard input.
+    """
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
     if not text.strip():
