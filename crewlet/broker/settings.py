@@ -1,0 +1,77 @@
+"""The `stream:` block of a node's settings: where the broker runs and how durable it is."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from crewlet.errors import ConfigError
+
+Kind = Literal["embedded", "nats", "memory"]
+Sync = Literal["always", "interval"]
+
+EVENT_RETENTION_HOURS: Final = 720
+"""30 days (docs/contract.md 29)."""
+
+
+class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`type` decides who runs the broker; everything above it is the same for all three.
+
+    `store_dir` is where an embedded broker keeps its files: empty keeps mail in memory, a
+    relative path starts at the node's data folder. `sync` is `always` (an acknowledged write
+    is on the disk) or `interval` (every two minutes, nats-server's own default: faster, and a
+    power loss takes what was acknowledged since). `url` belongs to `type: nats`; several
+    servers are separated by commas. `replicas` is how many of them hold each message.
+    """
+
+    type: Kind = "embedded"
+    store_dir: str = ""
+    sync: Sync = "always"
+    url: str = ""
+    replicas: int = 1
+    event_retention_hours: int = EVENT_RETENTION_HOURS
+
+
+def checked(settings: StreamSettings) -> StreamSettings:
+    """The settings themselves; ConfigError naming the field that contradicts another."""
+    _check_place(settings)
+    _check_url(settings.url)
+    if not 1 <= settings.event_retention_hours <= 24 * 3650:
+        raise ConfigError(
+            f"stream.event_retention_hours is {settings.event_retention_hours}: "
+            "write a number of hours from 1 to 87600 (ten years)"
+        )
+    if settings.replicas not in (1, 3, 5):
+        raise ConfigError(
+            f"stream.replicas is {settings.replicas}: a quorum needs 1, 3 or 5 servers"
+        )
+    return settings
+
+
+def _check_place(settings: StreamSettings) -> None:
+    if settings.type == "nats" and not settings.url:
+        raise ConfigError("stream.type is nats, but stream.url is empty: name the server")
+    if settings.type != "nats" and settings.url:
+        raise ConfigError(f"stream.url is set, but stream.type is {settings.type}: it dials nobody")
+    if settings.type != "embedded" and settings.store_dir:
+        raise ConfigError(
+            f"stream.store_dir is set, but stream.type is {settings.type}: "
+            "only an embedded broker keeps files"
+        )
+    if settings.type != "nats" and settings.replicas != 1:
+        raise ConfigError("stream.replicas needs a cluster: stream.type must be nats")
+
+
+def _check_url(url: str) -> None:
+    for one in servers(url):
+        parts = urlsplit(one if "://" in one else f"nats://{one}")
+        if parts.scheme not in ("nats", "tls") or not parts.hostname:
+            # The text itself may carry a password, so it is not repeated.
+            raise ConfigError("stream.url must look like nats://host:4222 or tls://host:4222")
+
+
+def servers(url: str) -> list[str]:
+    """The addresses of a `url`, in its order."""
+    return [one.strip() for one in url.split(",") if one.strip()]

@@ -1,0 +1,367 @@
+"""One connection to the broker, and the few moves that nats-py's own verbs do not give.
+
+What is done here by hand, with private members of the pinned nats-py (docs/adr/0003):
+
+* sending is synchronous: a verb of nats-py may block behind a stalled socket, and it swallows
+  the cancellation that a deadline is made of;
+* a delivery reaches its receiver inside the read loop, without a queue and a task per message;
+* `barrier` is one: nats-py writes its PING ahead of the commands that wait in its buffer;
+* an abandoned PING does not kill the read loop (a cancelled pong future does, in nats-py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.protocol import command
+
+from actors.ports import NotLive, TooLarge, Unavailable
+from crewlet.broker.dial import (
+    HEADROOM_BYTES,
+    PENDING_BYTES,
+    RECORD_BYTES,
+    Address,
+    Hooks,
+    dial,
+    hang_up,
+)
+from crewlet.errors import BrokerRefused
+
+log = structlog.get_logger(__name__)
+
+Deliver = Callable[[Msg], None]
+Hear = Callable[[], None]
+
+REDIAL_S: Final = 60.0
+_PING: Final = b"PING\r\n"
+
+
+class NoResponders(Unavailable):
+    """Nobody serves the subject: what was sent went nowhere."""
+
+
+class Route:
+    """A subscription that outlives reconnects: `deliver` is called inside the read loop."""
+
+    __slots__ = ("deliver", "open", "sid", "subject")
+
+    def __init__(self, subject: str, deliver: Deliver) -> None:
+        self.subject = subject
+        self.deliver = deliver
+        self.sid = 0
+        self.open = True
+
+    def put_nowait(self, message: Msg) -> None:
+        """Where nats-py would queue. An exception here would end its read loop for good."""
+        try:
+            self.deliver(message)
+        except Exception:
+            log.exception("broker_delivery_failed", subject=message.subject)
+
+
+class _Question:
+    """A request that waits for its answer."""
+
+    __slots__ = ("answer", "sent")
+
+    def __init__(self, answer: asyncio.Future[Msg]) -> None:
+        self.answer = answer
+        self.sent = b""
+
+
+class Wire:
+    """A connection that comes back for ever, until `close`.
+
+    `on_up` is called after each connect but the first, `on_down` when a connection is lost;
+    both inside the loop, neither may block.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._client: Client | None = None
+        self._live = False
+        self._routes: dict[int, Route] = {}
+        self._numbers = itertools.count(1)
+        self._questions: dict[str, _Question] = {}
+        self._inbox = f"_INBOX.{secrets.token_hex(12)}"
+        self._gone: asyncio.Future[None] | None = None
+        self._redialing: asyncio.Task[None] | None = None
+        self.on_up: list[Hear] = []
+        self.on_down: list[Hear] = []
+
+    @property
+    def connected(self) -> bool:
+        return self._live and self._client is not None and self._client.is_connected
+
+    @property
+    def body_limit(self) -> int:
+        """The largest body that fits this server with its headers and a dead letter's."""
+        announced = self._client.max_payload if self._client is not None else 2 * RECORD_BYTES
+        return min(RECORD_BYTES, announced - HEADROOM_BYTES)
+
+    async def open(self, wait_s: float) -> None:
+        """Connect for the first time: the errors are those of `dial`."""
+        self._adopt(await dial(self._address, self._hooks(), wait_s))
+        self._live = True
+        self.route(f"{self._inbox}.*", self._answered)
+
+    async def close(self) -> None:
+        """Leave; every waiting request fails with NotLive. What was sent is flushed."""
+        self._live = False
+        self._fail(NotLive("this client of the broker was stopped"), lambda _: True)
+        if self._redialing is not None:
+            self._redialing.cancel()
+            await asyncio.wait({self._redialing}, timeout=3)
+        client, self._client = self._client, None
+        if client is not None:
+            await hang_up(client)
+
+    def set_servers(self, servers: list[str]) -> None:
+        """Dial these from now on: an embedded server came back on another port."""
+        self._address = Address(
+            tuple(servers), self._address.name, self._address.user, self._address.password
+        )
+        if self._client is not None:
+            self._client.set_server_pool(servers)
+
+    # -- sending ---------------------------------------------------------------------------
+
+    def send(
+        self,
+        subject: str,
+        body: bytes = b"",
+        reply: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Put a message on its way, in order with all others; answers what `forget` takes.
+
+        Without a connection it waits for the next one. NotLive, TooLarge (nothing was sent)
+        or Unavailable (too much waits already).
+        """
+        client = self._current()
+        if len(body) > self.body_limit:
+            raise TooLarge(f"{len(body)} bytes: a message may have {self.body_limit}")
+        if headers:
+            data = command.hpub_cmd(subject, reply, _header_block(headers), body)
+        else:
+            data = command.pub_cmd(subject, reply, body)
+        self._push(client, data)
+        return data
+
+    def forget(self, data: bytes) -> None:
+        """Take back a message that still waits for a connection: its sender gave up on it."""
+        client = self._client
+        if client is None or client.is_connected:
+            return
+        for at, waiting in enumerate(client._pending):
+            if waiting is data:
+                del client._pending[at]
+                client._pending_data_size -= len(data)
+                return
+
+    async def request(
+        self,
+        subject: str,
+        body: bytes = b"",
+        *,
+        wait_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> Msg:
+        """The answer. Unavailable after `wait_s`, or when the connection broke (the effect is
+        unknown); NoResponders where nobody serves the subject; or the errors of `send`."""
+        token = str(next(self._numbers))
+        question = _Question(asyncio.get_running_loop().create_future())
+        self._questions[token] = question
+        try:
+            question.sent = self.send(subject, body, f"{self._inbox}.{token}", headers)
+            async with asyncio.timeout(wait_s):
+                answer = await question.answer
+        except TimeoutError:
+            self.forget(question.sent)
+            raise Unavailable(f"the broker did not answer within {wait_s:.1f} s") from None
+        finally:
+            del self._questions[token]
+        if status(answer) == "503":
+            raise NoResponders("nobody at the broker serves this request")
+        return answer
+
+    async def barrier(self, wait_s: float) -> bool:
+        """True once the server has answered for everything sent before, and all that it had
+        sent us was delivered. False when the connection was lost or it took too long."""
+        client = self._current()
+        if not client.is_connected or client._transport is None:
+            return False
+        if client._pending_data_size > 0:
+            # What nats-py's flusher does, now: it too takes the whole list in one step.
+            client._transport.writelines(client._pending[:])
+            client._pending = []
+            client._pending_data_size = 0
+        pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        client._pongs.append(pong)
+        client._transport.write(_PING)
+        ends = {pong, self._lost()}
+        await asyncio.wait(ends, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        return pong.done()
+
+    # -- subscriptions ---------------------------------------------------------------------
+
+    def new_inbox(self) -> str:
+        return f"{self._inbox}-{next(self._numbers)}"
+
+    def route(self, subject: str, deliver: Deliver) -> Route:
+        """Receive what is sent to `subject` from now on, across reconnects."""
+        route = Route(subject, deliver)
+        self._attach(self._current(), route)
+        return route
+
+    async def unroute(self, route: Route, wait_s: float) -> bool:
+        """Stop receiving. True: all that the server sent until then was delivered."""
+        if not route.open:
+            return True
+        route.open = False
+        client = self._current()
+        if client.is_connected:
+            self._push(client, command.unsub_cmd(route.sid, 0))
+        try:
+            return await self.barrier(wait_s)
+        finally:
+            self._detach(route)
+
+    def drop(self, route: Route) -> None:
+        """Stop receiving at once, whatever is on its way."""
+        if not route.open:
+            return
+        route.open = False
+        self._detach(route)
+        client = self._client
+        if client is not None and client.is_connected:
+            self._push(client, command.unsub_cmd(route.sid, 0))
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _current(self) -> Client:
+        if not self._live:
+            raise NotLive("this client of the broker is not started, or was stopped")
+        if self._client is None:
+            raise Unavailable("the broker is being dialed")
+        return self._client
+
+    def _lost(self) -> asyncio.Future[None]:
+        """Done when the present connection is lost."""
+        if self._gone is None or self._gone.done():
+            self._gone = asyncio.get_running_loop().create_future()
+        return self._gone
+
+    @staticmethod
+    def _push(client: Client, data: bytes) -> None:
+        if client._pending_data_size + len(data) > PENDING_BYTES:
+            raise Unavailable("too much waits for the broker already")
+        client._pending.append(data)
+        client._pending_data_size += len(data)
+        queue = client._flush_queue
+        if client.is_connected and queue is not None and queue.empty():
+            queue.put_nowait(asyncio.get_running_loop().create_future())
+
+    def _attach(self, client: Client, route: Route) -> None:
+        client._sid += 1
+        route.sid = client._sid
+        # No limit: nothing ever waits here, so nothing may be dropped as a slow consumer's.
+        subscription = Subscription(client, route.sid, route.subject, pending_bytes_limit=0)
+        subscription._pending_queue = route
+        client._subs[route.sid] = subscription
+        self._routes[route.sid] = route
+        if client.is_connected:  # else the reconnect replays the table
+            self._push(client, command.sub_cmd(route.subject, "", route.sid))
+
+    def _detach(self, route: Route) -> None:
+        self._routes.pop(route.sid, None)
+        if self._client is not None:
+            self._client._subs.pop(route.sid, None)
+
+    def _adopt(self, client: Client) -> None:
+        self._client = client
+        routes, self._routes = list(self._routes.values()), {}
+        for route in routes:
+            self._attach(client, route)
+
+    def _answered(self, message: Msg) -> None:
+        question = self._questions.get(message.subject.rpartition(".")[2])
+        if question is not None and not question.answer.done():
+            question.answer.set_result(message)
+
+    def _fail(self, error: Exception, concerns: Callable[[_Question], bool]) -> None:
+        for question in list(self._questions.values()):
+            if not question.answer.done() and concerns(question):
+                question.answer.set_exception(error)
+
+    # -- what the connection says ----------------------------------------------------------
+
+    def _hooks(self) -> Hooks:
+        return Hooks(self._heard_down, self._heard_up, self._heard_closed)
+
+    async def _heard_down(self) -> None:
+        if self._gone is not None and not self._gone.done():
+            self._gone.set_result(None)
+        if not self._live or self._client is None:
+            return
+        log.warning("broker_disconnected")
+        # What was written can no longer be answered; what still waits will be sent.
+        queued = {id(data) for data in self._client._pending}
+        self._fail(
+            Unavailable("the connection broke before the broker answered"),
+            lambda question: id(question.sent) not in queued,
+        )
+        self._tell(self.on_down)
+
+    async def _heard_up(self) -> None:
+        log.info("broker_reconnected")
+        self._tell(self.on_up)
+
+    async def _heard_closed(self) -> None:
+        """nats-py gives up for good on an error of the server that it did not foresee."""
+        if self._live and (self._redialing is None or self._redialing.done()):
+            self._client = None
+            self._fail(Unavailable("the broker closed the connection"), lambda _: True)
+            self._redialing = asyncio.create_task(self._redial())
+
+    async def _redial(self) -> None:
+        while self._live:
+            try:
+                self._adopt(await dial(self._address, self._hooks(), REDIAL_S))
+            except (BrokerRefused, Unavailable) as error:
+                log.warning("broker_redial_failed", error=str(error))
+                await asyncio.sleep(random.uniform(1, 2))  # noqa: S311
+            else:
+                return await self._heard_up()
+
+    def _tell(self, listeners: list[Hear]) -> None:
+        for listener in list(listeners):
+            try:
+                listener()
+            except Exception:
+                log.exception("broker_listener_failed")
+
+
+def status(message: Msg) -> str:
+    """The status of a message without a body (`404`, `503`); empty for a real one."""
+    if message.data or not message.headers:
+        return ""
+    return message.headers.get("Status", "")
+
+
+def _header_block(headers: Mapping[str, str]) -> bytes:
+    lines = ["NATS/1.0"]
+    for name, value in headers.items():
+        if any(mark in value for mark in "\r\n\0"):
+            raise ValueError(f"a line break in the header {name}")
+        lines.append(f"{name}: {value}")
+    return "\r\n".join([*lines, "", ""]).encode()
