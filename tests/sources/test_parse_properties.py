@@ -1,0 +1,137 @@
+"""Whatever a vendor may send: payloads with anything in any place are read or skipped, quickly."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import github_payloads as own
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crewlet.sources import Notification, Skip, parse
+from crewlet.sources.phrases import PHRASES
+
+PAYLOADS = {name: own.body(name) for name in own.own_names()}
+DROP = object()
+
+HUGE = st.sampled_from(
+    ["x" * 70_000, "@a " * 20_000, "\u0000", "\u202e\u200b", "é" * 300, "\r\n\x1b[31m", "team:x"]
+)
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.just(DROP),
+    st.none(),
+    st.booleans(),
+    st.integers(min_value=-(2**63), max_value=2**63),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=20),
+    HUGE,
+    st.just([]),
+    st.just({}),
+    st.just([None, 1, "a", {"login": 3}, {"login": "b"}, [[]]] * 60),
+    st.just({"login": "octo-dev", "full_name": "x/y", "number": 5, "body": "@octo-dev"}),
+)
+
+
+def places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every path inside a JSON value."""
+    children: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        children = list(value.items())
+    elif isinstance(value, list):
+        children = list(enumerate(value))
+    found = [(*path, key) for key, _ in children]
+    for key, child in children:
+        found += places(child, (*path, key))
+    return found
+
+
+def mutate(value: Any, path: tuple[Any, ...], odd: object) -> None:
+    """Put `odd` at `path` where that still exists."""
+    for key in path[:-1]:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return
+    if odd is DROP and isinstance(value, dict):
+        value.pop(path[-1], None)
+    elif isinstance(value, dict) and isinstance(path[-1], str):
+        value[path[-1]] = None if odd is DROP else odd
+
+
+def assert_sound(read: object) -> None:
+    """What holds for everything that is ever read."""
+    assert isinstance(read, Notification | Skip)
+    if isinstance(read, Skip):
+        assert read.reason in PHRASES
+        assert read.detail
+        return
+    assert read.partition_key.startswith(read.conversation_identity)
+    assert bool(read.partition_key) == bool(read.conversation_identity)
+    assert not read.partition_key or read.partition_key.startswith("github:")
+    assert read.sender
+    assert read.sender.casefold() not in {login.casefold() for login in read.addressed}
+    assert (read.verdict == "wake") == bool(read.addressed)
+    assert read.verdict != "follow" or read.partition_key
+    assert msgspec.json.decode(msgspec.json.encode(read), type=Notification) == read
+
+
+@pytest.mark.certifies(118, 119)
+@pytest.mark.field("C31")
+@settings(max_examples=400, deadline=500)
+@given(st.data())
+def test_t20_a_mutated_payload_is_read_or_skipped(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(PAYLOADS)))
+    value = json.loads(PAYLOADS[name])
+    paths = places(value)
+    for _ in range(data.draw(st.integers(1, 4))):
+        mutate(value, data.draw(st.sampled_from(paths)), data.draw(ODD))
+    event = data.draw(st.sampled_from([own.event_of(name), own.event_of(name), "push", "issues"]))
+    read = parse("github", own.headers(event), json.dumps(value).encode())
+    assert read
+    for one in read:
+        assert_sound(one)
+
+
+@settings(max_examples=200, deadline=500)
+@given(st.sampled_from(sorted(PAYLOADS)), st.data())
+def test_t20_damaged_bytes_are_read_or_skipped(name: str, data: st.DataObject) -> None:
+    body = bytearray(PAYLOADS[name])
+    for _ in range(data.draw(st.integers(1, 6))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(body)))
+    for content in (bytes(body), bytes(body[:cut])):
+        for one in parse("github", own.headers(own.event_of(name)), content):
+            assert_sound(one)
+
+
+@given(
+    st.dictionaries(st.text(max_size=20), st.text(max_size=40), max_size=6),
+    st.binary(max_size=200),
+)
+def test_any_headers_and_bytes_are_a_skip_or_a_notification(
+    sent: dict[str, str], body: bytes
+) -> None:
+    assert parse("github", sent, body)
+
+
+@given(st.recursive(st.none() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=4)))
+def test_any_json_under_any_event_is_sound(value: object) -> None:
+    for event in ("issues", "push", "check_run", "pull_request", "nonsense"):
+        for one in parse("github", own.headers(event), json.dumps({"issue": value}).encode()):
+            assert_sound(one)
+
+
+def test_t20_a_body_of_six_mebibytes_holds_the_loop_only_shortly() -> None:
+    value = own.payload("issue_comment__created.json")
+    value["comment"]["body"] = "@a `b` <!-- > \n" * 400_000
+    value["issue"]["labels"] = [{"name": f"label {n}"} for n in range(10_000)]
+    body = json.dumps(value).encode()
+    start = time.process_time()
+    [read] = parse("github", own.headers("issue_comment"), body)
+    assert time.process_time() - start < 1.0
+    assert isinstance(read, Notification)
+    assert len(read.metadata["labels"]) == 100
