@@ -1,1 +1,40 @@
-""""""
+"""The suites that a broker passes before anything runs on it.
+
+A broker's author writes a `Harness` and runs every case of both tables over it::
+
+    from crewlet.testing.conformance import broker_cases, store_cases
+
+    @pytest.mark.parametrize("case", [*broker_cases, *store_cases], ids=lambda case: case.name)
+    def test_mine(case):
+        asyncio.run(case.run(MyHarness()))
+
+A case with `needs` is for a harness that can do it: restart the broker, or pass time without
+waiting. Every other case is for all.
+"""
+
+from crewlet.testing.conformance import (
+    broadcasts,
+    deliveries,
+    holds,
+    letters,
+    lifecycle,
+    mailboxes,
+    stores,
+)
+from crewlet.testing.conformance.case import Case, Need
+from crewlet.testing.conformance.harness import Harness
+
+broker_cases: tuple[Case, ...] = (
+    *mailboxes.CASES,
+    *deliveries.CASES,
+    *holds.CASES,
+    *letters.CASES,
+    *broadcasts.CASES,
+    *lifecycle.CASES,
+)
+"""The mailboxes of `actors.ports.Broker` and the face of `crewlet.broker.port`."""
+
+store_cases: tuple[Case, ...] = tuple(stores.CASES)
+"""The coordination store of `crewlet.coordination.store.Store`."""
+
+__all__ = ["Case", "Harness", "Need", "broker_cases", "store_cases"]
