@@ -42,7 +42,7 @@ RUNS: Final = frozenset({"check_run", "check_suite", "workflow_run"})
 COMMIT_COMMENT: Final = "commit_comment"
 
 _TEXT_LIFE: Final = frozenset({"edited", "closed", "reopened", "labeled", "unlabeled"})
-_FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
+FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
     "issues": _TEXT_LIFE
     | {"opened", "assigned", "unassigned", "transferred", "milestoned", "demilestoned"}
     | {"typed", "untyped"},
@@ -67,7 +67,7 @@ _FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
 
 def followed(event: str, action: str) -> bool:
     """Whether this belongs to a conversation in a way that its followers are told."""
-    return action in _FOLLOWED.get(event, ())
+    return action in FOLLOWED.get(event, ())
 
 
 def identities(event: str, payload: Payload) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from crewlet.sources import Notification, decode, parse
 from crewlet.sources.github_rules import addressed
 
 OWN = Path(__file__).parent / "fixtures" / "github"
-_ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(os.environ.get("CREWLET_WEBHOOK_DATA") or _ROOT.parent / "shared/data/webhooks")
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(os.environ.get("CREWLET_WEBHOOK_DATA") or ROOT.parent / "shared/data/webhooks")
 
 
 def headers(event: str, content_type: str = "application/json") -> dict[str, str]:

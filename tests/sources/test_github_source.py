@@ -8,6 +8,7 @@ import github_payloads as own
 import pytest
 
 from crewlet.sources import Notification, Skip, parse
+from crewlet.sources.github_rules import FOLLOWED
 from crewlet.sources.phrases import PARSER_REFUSED
 
 SHARED_ROWS = own.expected(own.SHARED, "github/") if own.SHARED.is_dir() else {}
@@ -180,3 +181,24 @@ def test_no_secret_of_a_hook_is_carried_along() -> None:
     value = own.payload("ping__organization.json")
     value["hook"]["config"]["secret"] = "hunter2"
     assert "hunter2" not in repr(own.read("ping", value))
+
+
+def test_a_long_push_lists_twenty_commits_and_counts_the_rest() -> None:
+    value = own.payload("push__branch.json")
+    value["commits"] = [{"id": f"{n:040x}", "message": f"step {n}\n\nmore"} for n in range(150)]
+    lines = own.read("push", value).body.splitlines()
+    assert (len(lines), lines[1][-6:], lines[-1]) == (22, "step 0", "- and 130 more")
+
+
+def test_the_guide_lists_exactly_what_followers_are_told() -> None:
+    guide = (own.ROOT / "docs/guide/sources.md").read_text()
+    table = guide.split("<!-- followed -->")[1].split("\n\n")[0].splitlines()[3:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in table]
+    told = {event.strip("`"): frozenset(actions.split(", ")) for event, actions, _ in cells}
+    assert told == dict(FOLLOWED)
+
+
+def test_the_guide_names_every_fact_of_the_metadata() -> None:
+    guide = (own.ROOT / "docs/guide/sources.md").read_text()
+    stated = {key for name in own.own_names() for key in own.notify(name).metadata}
+    assert {key for key in stated if f"`{key}`" not in guide} == set()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
 import time
 from typing import Any
 
@@ -50,7 +52,8 @@ def places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutate(value: Any, path: tuple[Any, ...], odd: object) -> None:
-    """Put `odd` at `path` where that still exists."""
+    """Put a copy of `odd` at `path` where that still exists."""
+    odd = odd if odd is DROP else copy.deepcopy(odd)
     for key in path[:-1]:
         try:
             value = value[key]
@@ -135,3 +138,34 @@ def test_t20_a_body_of_six_mebibytes_holds_the_loop_only_shortly() -> None:
     assert time.process_time() - start < 1.0
     assert isinstance(read, Notification)
     assert len(read.metadata["labels"]) == 100
+
+
+ODD_VALUES = [
+    DROP, None, True, 0, -1, 7, 2**63, 1.5, "", "x", "\u0000", "@octo-dev", "é" * 300, [], {},
+    "x" * 70_000, "@a `b` " * 10_000, [None, 1, {"login": 3}] * 40, {"login": "octo-dev"},
+]  # fmt: skip
+FUZZ_SEED = 20_260_301
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_t20_a_hundred_thousand_mutated_payloads_never_hold_the_loop() -> None:
+    chance = random.Random(FUZZ_SEED)
+    kept = [(own.event_of(name), json.loads(body)) for name, body in PAYLOADS.items()]
+    if own.SHARED.is_dir():
+        files = sorted((own.SHARED / "github").glob("*__*.json"))
+        kept += [(own.event_of(path.name), json.loads(path.read_bytes())) for path in files]
+    known = [(event, value, places(value)) for event, value in kept]
+    slowest = 0.0
+    for _ in range(100_000):
+        event, value, paths = chance.choice(known)
+        value = msgspec.json.decode(msgspec.json.encode(value))
+        for path in chance.choices(paths, k=chance.randint(1, 3)):
+            mutate(value, path, chance.choice(ODD_VALUES))
+        body = msgspec.json.encode(value)
+        start = time.process_time()
+        read = parse("github", own.headers(event), body)
+        slowest = max(slowest, time.process_time() - start)
+        for one in read:
+            assert_sound(one)
+    assert slowest < 0.05
