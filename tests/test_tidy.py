@@ -38,9 +38,7 @@ THESPIAN_NAMES = {
 THESPIAN_MODULES = {"thespian.director", "thespian.system.multiprocTCPBase"}
 
 # The beginnings of the engine's own topics.
-TOPIC = re.compile(
-    r"(crewlet\.(agent|events|notifications|config|memory)\b|dlq\.|\$JS\.API\.CONSUMER)"
-)
+TOPIC = re.compile(r"crewlet\.(agent|events|notifications|config|memory)\.|dlq\.")
 
 # Verbs of the admin endpoint, which look like topics and are none.
 VERBS = {"dlq.list", "dlq.show", "dlq.replay", "dlq.drop"}
