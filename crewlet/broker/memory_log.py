@@ -11,6 +11,10 @@ from crewlet import topics
 DEDUPE_S: Final = 120.0
 """How long a message id is remembered. It must outlast the retries of a publish."""
 
+DEAD_DEDUPE_S: Final = 3600.0
+"""The same for dead letters: one whose message could not be taken out is given up again when
+the ack window of 30 minutes has ended."""
+
 HISTORY: Final = 10_000
 """Retained messages of a namespace: the newest are kept."""
 
@@ -19,6 +23,8 @@ AGE_S: Final = {
     topics.namespace("crewlet.config.any"): 3600.0,
 }
 """Namespaces that retain what was published, and for how long (docs/contract.md 29, 30)."""
+
+_DEAD: Final = topics.namespace(topics.DEAD_LETTERS.removesuffix(">") + "any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class Namespace:
     """One namespace of topics: its own positions and its own window of ids."""
 
     age_s: float | None = None
+    dedupe_s: float = DEDUPE_S
     _last: int = 0
     _seen: dict[str, tuple[int, float]] = field(default_factory=dict)
     _retained: deque[Retained] = field(default_factory=lambda: deque(maxlen=HISTORY))
@@ -45,7 +52,7 @@ class Namespace:
         """The position of a message that came under this id within the window."""
         while self._seen:
             oldest, (_, at) = next(iter(self._seen.items()))
-            if now - at < DEDUPE_S:
+            if now - at < self.dedupe_s:
                 break
             del self._seen[oldest]
         seen = self._seen.get(message_id) if message_id else None
@@ -79,5 +86,8 @@ class MemoryLog:
         """The namespace of a topic or pattern; ValueError where it names none."""
         name = topics.namespace(topic)
         if name not in self._namespaces:
-            self._namespaces[name] = Namespace(age_s=AGE_S.get(name))
+            self._namespaces[name] = Namespace(
+                age_s=AGE_S.get(name),
+                dedupe_s=DEAD_DEDUPE_S if name == _DEAD else DEDUPE_S,
+            )
         return self._namespaces[name]

@@ -1,0 +1,170 @@
+"""Broken twins fail the suite: a case that cannot fail shows nothing.
+
+Each plant is a fault that a broker's author could make; the case named beside it must see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actors.ports import Receipt
+from crewlet.broker import memory, memory_client, memory_log, memory_mailbox
+from crewlet.broker.memory import MemoryBroker
+from crewlet.broker.memory_attachment import MemoryAttachment
+from crewlet.broker.memory_broadcast import Broadcast
+from crewlet.broker.memory_client import MemoryClient
+from crewlet.broker.memory_mailbox import MemoryMailbox
+from crewlet.broker.memory_store import Shelf
+from crewlet.testing.conformance import broker_cases, store_cases
+from tests.conformance import twin_run
+
+CASES = {case.name: case for case in (*broker_cases, *store_cases)}
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _replace(owner: Any, name: str, value: Any) -> Plant:
+    return lambda patch: patch.setattr(owner, name, value)
+
+
+def _hand_back_behind(box: MemoryMailbox, position: int) -> None:
+    box.retry(position, 0.01)
+
+
+def _retry_at_once(box: MemoryMailbox, position: int, delay_s: float) -> None:
+    box.hand_back(position)
+
+
+def _free_hand_back(box: MemoryMailbox, position: int) -> None:
+    box._held[position].count -= 1
+    _hand_back(box, position)
+
+
+def _reclaim_backwards(box: MemoryMailbox) -> int:
+    held = sorted(box._held, reverse=True)
+    for position in held:
+        box._requeue(position)
+    return len(held)
+
+
+def _bury_without_end(broker: MemoryBroker, delivery: Any, reason: str) -> None:
+    broker._log.of(memory.topics.dead_letter(delivery.mailbox))._seen.clear()
+    _bury(broker, delivery, reason)
+
+
+def _publish_into_one(broker: MemoryBroker, topic: str, body: bytes, message_id: str) -> Receipt:
+    boxes = broker._mailboxes.get(topic, {})
+    kept = dict(list(boxes.items())[:1])
+    broker._mailboxes[topic] = kept
+    try:
+        return _publish(broker, topic, body, message_id)
+    finally:
+        broker._mailboxes[topic] = boxes
+
+
+def _tell_inline(broadcast: Broadcast, topic: str, body: bytes) -> None:
+    for one in broadcast._subscriptions:
+        if memory.matches(one.pattern, topic):
+            one._handler(topic, body)
+
+
+_hand_back, _bury, _publish = MemoryMailbox.hand_back, MemoryBroker.bury, MemoryBroker.publish
+
+PLANTS: dict[str, tuple[Plant, str]] = {
+    "a hand-back goes behind": (
+        _replace(MemoryMailbox, "hand_back", _hand_back_behind),
+        "a_hand_back_is_confirmed_at_the_head",
+    ),
+    "a hand-back is free": (
+        _replace(MemoryMailbox, "hand_back", _free_hand_back),
+        "the_count_rises_by_one_and_outlives_the_client",
+    ),
+    "a retry comes back at once": (
+        _replace(MemoryMailbox, "retry", _retry_at_once),
+        "a_retry_goes_behind_waiting_mail_and_comes_back_on_time",
+    ),
+    "a cancelled fetch strands": (
+        _replace(MemoryAttachment, "_give_back", lambda self, waiter: waiter.sent.clear()),
+        "a_cancelled_fetch_strands_nothing",
+    ),
+    "a release strands": (
+        _replace(MemoryAttachment, "_give_back", lambda self, waiter: waiter.sent.clear()),
+        "a_release_that_races_mail_hands_it_back_in_order",
+    ),
+    "a recall is lost": (
+        _replace(MemoryAttachment, "recall", lambda self: None),
+        "a_recalled_fetch_ends_at_once_and_strands_nothing",
+    ),
+    "reclaim turns the order around": (
+        _replace(MemoryMailbox, "reclaim", _reclaim_backwards),
+        "reclaim_hands_back_in_order_and_with_counts",
+    ),
+    "the window is short": (
+        _replace(memory_mailbox, "ACK_WINDOW_S", 60.0),
+        "the_ack_window_is_thirty_minutes",
+    ),
+    "the broker's limit is the budget": (
+        _replace(memory_mailbox, "MAX_DELIVER", 25),
+        "the_broker_bounds_deliveries_above_the_budget",
+    ),
+    "nothing bounds deliveries": (
+        _replace(memory_mailbox, "MAX_DELIVER", 10**9),
+        "the_broker_bounds_deliveries_above_the_budget",
+    ),
+    "the same id is stored twice": (
+        _replace(memory_log.Namespace, "known", lambda self, message_id, now: None),
+        "a_repeated_message_id_is_stored_once",
+    ),
+    "a letter is stored twice": (
+        _replace(MemoryBroker, "bury", _bury_without_end),
+        "given_up_twice_it_is_stored_once",
+    ),
+    "one group takes it all": (
+        _replace(MemoryBroker, "publish", _publish_into_one),
+        "each_group_gets_its_own_copy",
+    ),
+    "any size is taken": (
+        _replace(memory, "MAX_EVENT_BYTES", 10**9),
+        "an_oversized_publish_is_refused_and_leaves_nothing",
+    ),
+    "a stopped client works on": (
+        _replace(MemoryClient, "_check_live", lambda self: None),
+        "a_stopped_client_is_not_live_for_every_verb",
+    ),
+    "a pattern lets all through": (
+        _replace(memory, "matches", lambda pattern, topic: True),
+        "list_knows_every_mailbox_of_a_pattern",
+    ),
+    "every pattern is taken": (
+        _replace(
+            Broadcast,
+            "open",
+            lambda self, pattern, handler: memory_client.MemorySubscription(self, pattern, handler),
+        ),
+        "a_pattern_over_every_namespace_is_refused",
+    ),
+    "a handler's failure is everybody's": (
+        _replace(Broadcast, "tell", _tell_inline),
+        "a_handler_that_raises_hurts_nobody",
+    ),
+    "revisions stand still": (
+        _replace(Shelf, "live", lambda self, key: None),
+        "what_was_created_is_there",
+    ),
+    "reasons are cut to letters": (
+        _replace(memory, "REASON_BYTES", 8),
+        "a_dead_letter_keeps_body_reason_and_count",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("plant", PLANTS)
+def test_the_case_sees_the_plant(plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil, name = PLANTS[plant]
+    twin_run.run(CASES[name])
+    spoil(monkeypatch)
+    with pytest.raises((AssertionError, LookupError, ValueError, TimeoutError, RuntimeError)):
+        twin_run.run(CASES[name])
