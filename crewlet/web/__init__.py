@@ -1,1 +1,7 @@
-""""""
+"""The node's HTTP face: webhooks in, health out."""
+
+from crewlet.web.app import make_app
+from crewlet.web.edge import Edge, Limits
+from crewlet.web.server import WebServer
+
+__all__ = ["Edge", "Limits", "WebServer", "make_app"]
