@@ -133,7 +133,7 @@ _ROLE: Final = {
     "manages": Key(
         shape="lines",
         default="the roles of the units it leads",
-        example="[dev, ops]",
+        example="[ops, Reviewer]",
         about="Handles or names of further roles that report to it.",
     ),
     "email": Key(shape="line", example="dev@octo.example", about="Its e-mail address."),

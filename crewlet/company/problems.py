@@ -73,5 +73,5 @@ def shown(text: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`, did you mean 'x'?` where something known is close, else nothing."""
-    close = difflib.get_close_matches(word[:SHOWN_CHARACTERS], list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word[:SHOWN_CHARACTERS], list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -128,7 +128,8 @@ class Reader:
                 if not key.required:
                     return  # everything below it is commented out
             elif key.shape == "command":
-                node = self._split(node, path)
+                self._split(record, name, node)
+                return
         value = self._value(node, key, path)
         if value is not None:
             record.values[name] = value
@@ -178,13 +179,19 @@ class Reader:
                 filters[word.text] = text
         return filters
 
-    def _split(self, node: Text, path: str) -> Node:
+    def _split(self, record: Record, name: str, node: Text) -> None:
+        """A command in one text: words first, variables after, so that no value is two words."""
+        path = joined(record.path, name)
+        if fault := _unset(node):
+            self._report.add(node.mark, path, fault)
+            return
         try:
             words = shlex.split(node.text)
         except ValueError:
             self._report.add(node.mark, path, "a quote in the command has no end; write a list")
-            words = []
-        return Items(tuple(Text(word, False, node.mark) for word in words), node.mark)
+            return
+        items = tuple(Text(word, False, node.mark) for word in words)
+        record.values[name] = self._lines(Items(items, node.mark), path)
 
     def _scalar(self, node: Text, key: Key, path: str) -> object | None:
         fault = _unset(node)
@@ -224,7 +231,7 @@ def _converted(value: str, node: Text, key: Key) -> object:
             return _Fault(_misread(node, "true or false")) if flag is None else flag
     fault = scalars.text_fault(value) if key.shape == "text" else scalars.line_fault(value)
     if fault:
-        return _Fault(f"the text {shown(node.text)} {fault}")
+        return _Fault(f"the text {shown(node.text)} {fault}" if node.text else "the text is empty")
     if key.choices and value not in key.choices:
         return _Fault(_misread(node, " or ".join(key.choices)) + nearest(value, key.choices))
     return value

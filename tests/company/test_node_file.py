@@ -1,0 +1,82 @@
+"""The node file: the same rules, the node's own keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crewlet.company import NodeSettings, check_node_settings, load_node_settings
+from crewlet.errors import ConfigError
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "node.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("text", [None, "", "# nothing yet\n", "stream:\nnode:\n"])
+def test_everything_has_a_default(tmp_path: Path, text: str | None) -> None:
+    settings = load_node_settings(None if text is None else written(tmp_path, text), env={})
+    assert settings == NodeSettings()
+    assert (settings.api.host, settings.api.port, settings.node.id) == ("127.0.0.1", 8400, "node-0")
+    assert settings.drain_timeout_s == 30.0 and settings.stream.type == "embedded"
+
+
+def test_all_keys(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "debug: true\ndrain_timeout_s: 5\n"
+        "stream: {type: nats, url: 'nats://${HOST}:4222', replicas: 3, event_retention_hours: 48}\n"
+        "api: {host: 0.0.0.0, port: 0}\n"
+        "node: {id: node-7, max_concurrent: 2, labels: {zone: east}, roles: [worker]}\n",
+    )
+    settings = load_node_settings(file, env={"HOST": "broker", "CREWLET_NODE_ID": "other"})
+    assert settings.debug and settings.drain_timeout_s == 5
+    assert settings.stream.url == "nats://broker:4222"
+    assert (settings.stream.replicas, settings.stream.event_retention_hours) == (3, 48)
+    assert (settings.api.host, settings.api.port) == ("0.0.0.0", 0)
+    assert (settings.node.id, settings.node.max_concurrent) == ("node-7", 2)
+    assert (settings.node.labels, settings.node.roles) == ({"zone": "east"}, ("worker",))
+
+
+def test_the_name_may_come_from_the_environment(tmp_path: Path) -> None:
+    assert load_node_settings(None, env={"CREWLET_NODE_ID": "blue"}).node.id == "blue"
+    with pytest.raises(ConfigError, match=r"node.id: 'a.b' in CREWLET_NODE_ID is no name"):
+        load_node_settings(None, env={"CREWLET_NODE_ID": "a.b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("strem: {}\n", "1:1: strem: unknown key 'strem'; did you mean 'stream'?"),
+        (
+            "api: {port: 65536}\n",
+            "1:13: api.port: a whole number from 0 to 65535 is needed here; "
+            "read as the text '65536'",
+        ),
+        (
+            "debug: yes\n",
+            "1:8: debug: true or false is needed here; read as the text 'yes'",
+        ),
+        (
+            "stream:\n  type: kafka\n",
+            "2:9: stream.type: embedded or nats or memory is needed here; read as the text 'kafka'",
+        ),
+        (
+            "stream:\n  type: nats\n",
+            "2:3: stream: stream.type is nats, but stream.url is empty: name the server",
+        ),
+        (
+            "node: {id: a.b}\n",
+            "1:12: node.id: 'a.b' is no name for a node: "
+            "small letters, digits, '-' and '_', at most 63",
+        ),
+    ],
+)
+def test_problems_have_their_place(tmp_path: Path, text: str, problem: str) -> None:
+    file = written(tmp_path, text)
+    assert [str(each) for each in check_node_settings(file, env={})] == [f"{file}:{problem}"]
+    with pytest.raises(ConfigError):
+        load_node_settings(file, env={})
