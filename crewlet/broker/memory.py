@@ -8,6 +8,7 @@ loop no wall time passes, and equal programs see equal runs.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -26,6 +27,8 @@ from crewlet.events.envelope import MAX_EVENT_BYTES
 
 REASON_BYTES: Final = 2048
 """The longest reason of a dead letter: with its headers it still fits the largest message."""
+
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -136,7 +139,7 @@ class MemoryBroker:
         self._letters[str(position)] = DeadLetter(
             id=str(position),
             mailbox=delivery.mailbox,
-            reason=_bounded(reason),
+            reason=_line(reason),
             deliveries=delivery.count or 0,
             at=self._now(),
             message_id=delivery.message_id,
@@ -161,8 +164,10 @@ class MemoryBroker:
             yield from boxes.values()
 
 
-def _bounded(reason: str) -> str:
-    return reason.encode()[:REASON_BYTES].decode(errors="ignore")
+def _line(reason: str) -> str:
+    """One bounded line, as a header holds it: a reason may be a traceback."""
+    flat = _BREAKS.sub(" ", reason).strip().encode(errors="replace")
+    return flat[:REASON_BYTES].decode(errors="ignore")
 
 
 def _sample(pattern: str) -> str:

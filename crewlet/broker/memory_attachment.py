@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from actors.delivery import Delivery, Mailbox
-from actors.ports import NoMailbox
+from actors.ports import NoMailbox, NotLive
 from crewlet.broker.memory_mailbox import MemoryMailbox, Waiter
 
 
@@ -30,6 +30,8 @@ class MemoryAttachment:
         Cancelled in the turn of the loop in which it was given mail, it hands that back:
         nobody else would ever see it.
         """
+        if self._released:
+            raise NotLive(f"the attachment to {self.mailbox} was released")
         if self._waiter is not None:
             raise RuntimeError(f"a fetch on {self.mailbox} is outstanding")
         waiter = self._waiter = Waiter(most, asyncio.get_running_loop().create_future())

@@ -99,7 +99,8 @@ class MemoryClient:
     async def reclaim(self, mailbox: Mailbox) -> int:
         """Hand back, in order and with their counts, what somebody holds. Returns how many."""
         await self._reach()
-        return self._broker.mailbox(mailbox).reclaim()
+        box = self._broker.find(mailbox)
+        return 0 if box is None else box.reclaim()
 
     async def list(self, pattern: str) -> Sequence[MailboxState]:
         """Every mailbox whose topic matches, by topic and group."""

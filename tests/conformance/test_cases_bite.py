@@ -17,7 +17,8 @@ from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import Broadcast
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.memory_mailbox import MemoryMailbox
-from crewlet.broker.memory_store import Shelf
+from crewlet.broker.memory_store import MemoryStore, Shelf
+from crewlet.coordination.store import Bucket
 from crewlet.testing.conformance import broker_cases, store_cases
 from tests.conformance import twin_run
 
@@ -70,6 +71,25 @@ def _tell_inline(broadcast: Broadcast, topic: str, body: bytes) -> None:
             one._handler(topic, body)
 
 
+async def _update_blindly(
+    store: MemoryStore, bucket: Bucket, key: str, value: bytes, revision: int
+) -> int:
+    return await store.put(bucket, key, value)
+
+
+async def _create_blindly(store: MemoryStore, bucket: Bucket, key: str, value: bytes) -> int:
+    return await store.put(bucket, key, value)
+
+
+def _age_from_the_first_write(shelf: Shelf, key: str, value: bytes) -> int:
+    since = shelf._entries.get(key)
+    revision = _write(shelf, key, value)
+    if since is not None:
+        shelf._entries[key] = (shelf._entries[key][0], since[1])
+    return revision
+
+
+_write = Shelf.write
 _hand_back, _bury, _publish = MemoryMailbox.hand_back, MemoryBroker.bury, MemoryBroker.publish
 
 PLANTS: dict[str, tuple[Plant, str]] = {
@@ -152,6 +172,26 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "revisions stand still": (
         _replace(Shelf, "live", lambda self, key: None),
         "what_was_created_is_there",
+    ),
+    "an update asks for no revision": (
+        _replace(MemoryStore, "update", _update_blindly),
+        "of_racing_writers_one_wins",
+    ),
+    "a create asks for nothing": (
+        _replace(MemoryStore, "create", _create_blindly),
+        "creating_what_is_there_is_a_conflict",
+    ),
+    "age counts from the first write": (
+        _replace(Shelf, "write", _age_from_the_first_write),
+        "a_value_outlives_its_last_write_by_the_age",
+    ),
+    "a prefix ends anywhere": (
+        _replace(Shelf, "begins_with", lambda self, prefix: [e for e, _ in self._entries.values()]),
+        "list_is_complete_and_by_key",
+    ),
+    "any key is taken": (
+        _replace(memory_store, "checked_key", lambda key: key),
+        "a_bad_key_is_refused_by_every_verb",
     ),
     "reasons are cut to letters": (
         _replace(memory, "REASON_BYTES", 8),

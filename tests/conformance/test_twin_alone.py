@@ -68,6 +68,7 @@ def test_down_makes_every_verb_unavailable_and_up_makes_them_work() -> None:
         await client.release(attachment)
         broker.down = False
         assert client.connected
+        attachment = await client.attach(DEV, 2)
         for verb in verbs:
             await verb()
 

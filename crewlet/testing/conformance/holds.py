@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from actors.delivery import Delivery, HandBack
+from actors.ports import NotLive
+from crewlet import topics
 from crewlet.testing.conformance.case import Table
 from crewlet.testing.conformance.harness import (
     SOON_S,
@@ -19,6 +21,7 @@ from crewlet.testing.conformance.harness import (
     seat,
     settled_to,
 )
+from crewlet.testing.conformance.raising import raises
 
 CASES: Final = Table()
 
@@ -94,6 +97,8 @@ async def a_release_ends_the_fetch_and_keeps_the_mail(harness: Harness) -> None:
     await box.client.release(box.attachment)
     assert await fetch == []
     await box.client.release(box.attachment)
+    async with raises(NotLive):
+        await box.fetch(1, 0.05)
     await box.send("a", "b")
     await pass_time(harness.quiet_s)
     await settled_to(box.client, box.mailbox, waiting=2, held=0)
@@ -161,6 +166,13 @@ async def reclaim_hands_back_in_order_and_with_counts(harness: Harness) -> None:
     assert await heir.client.reclaim(heir.mailbox) == 2
     taken = await heir.take(3)
     assert (bodies(taken), counts(taken)) == (["a", "c", "d"], [3, 2, 1])
+
+
+@CASES.case(42)
+async def reclaim_of_no_mailbox_is_zero(harness: Harness) -> None:
+    client, mailbox = await harness.client(), topics.inbox_of(harness.name())
+    assert await client.reclaim(mailbox) == 0
+    assert await client.ensure(mailbox) is True, "asking made the mailbox"
 
 
 @CASES.case(42)
