@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actors.ports import Receipt
-from crewlet.broker import memory, memory_client, memory_log, memory_mailbox
+from crewlet.broker import memory, memory_client, memory_log, memory_mailbox, memory_store
 from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import Broadcast
