@@ -1,0 +1,142 @@
+"""The consumer's vocabulary: inputs that may come to it, effects that it asks for."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from actors.delivery import BatchOptions, Delivery, Letter, Outcome, Partition, Verdict
+
+# -- inputs ---------------------------------------------------------------------------
+
+
+class Attached(Struct, frozen=True):
+    """The mailbox is ours to pull from; `options` as they are now."""
+
+    options: BatchOptions
+
+
+class Pulled(Struct, frozen=True):
+    """The end of a pull at `now` (seconds): what could be read, and what could not."""
+
+    letters: tuple[Letter, ...]
+    now: float
+    options: BatchOptions
+    spoiled: tuple[Delivery, ...] = ()
+
+
+class PullFailed(Struct, frozen=True):
+    """The broker did not answer the pull."""
+
+
+class Ended(Struct, frozen=True):
+    """What the handler of run `number` made of its partition."""
+
+    number: int
+    outcome: Outcome
+
+
+class Settled(Struct, frozen=True):
+    """The last `Settle` is done."""
+
+
+class Fired(Struct, frozen=True):
+    """The timer of this name went off."""
+
+    timer: str
+
+
+class Quiesce(Struct, frozen=True):
+    """Take nothing new; what runs may finish. Reversible at no cost."""
+
+
+class Unquiesce(Struct, frozen=True):
+    """Undo Quiesce, and the rest that a Defer began. Lifts no hold."""
+
+
+class Hold(Struct, frozen=True):
+    """Take nothing new for as long as this name, or another one, is held."""
+
+    name: str
+
+
+class Lift(Struct, frozen=True):
+    name: str
+
+
+class Pause(Struct, frozen=True):
+    """One way: the client drains."""
+
+
+class Cut(Struct, frozen=True):
+    """Wait no longer for the running handler: its mail goes back, what it says later is void."""
+
+
+class Detach(Struct, frozen=True):
+    """Let go of the mailbox. A running handler's outcome still applies."""
+
+
+Input: TypeAlias = (
+    Attached
+    | Pulled
+    | PullFailed
+    | Ended
+    | Settled
+    | Fired
+    | Quiesce
+    | Unquiesce
+    | Hold
+    | Lift
+    | Pause
+    | Cut
+    | Detach
+)
+
+# -- effects --------------------------------------------------------------------------
+
+
+class Pull(Struct, frozen=True):
+    most: int
+    wait_s: float
+
+
+class Recall(Struct, frozen=True):
+    """End the outstanding pull; it still answers with what was already sent."""
+
+
+class Drop(Struct, frozen=True):
+    """Unreadable: acknowledge and report, never hand back."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+class Run(Struct, frozen=True):
+    number: int
+    partition: Partition
+
+
+class Abandon(Struct, frozen=True):
+    number: int
+
+
+class Settle(Struct, frozen=True):
+    verdicts: tuple[tuple[Delivery, Verdict], ...]
+
+
+class StartTimer(Struct, frozen=True):
+    name: str
+    after_s: float
+
+
+class StopTimer(Struct, frozen=True):
+    name: str
+
+
+class Release(Struct, frozen=True):
+    """Give up the attachment. It comes once, after the mail that goes back."""
+
+
+Verdicts: TypeAlias = list[tuple[Delivery, Verdict]]
+
+Effect: TypeAlias = Pull | Recall | Drop | Run | Abandon | Settle | StartTimer | StopTimer | Release

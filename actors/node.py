@@ -1,0 +1,157 @@
+"""The root of a node's actors: start order, restarts, drain.
+
+Start: the gateway, then the seats, at most ESTABLISH_LIMIT at once, then routing - so that
+every seat pulls before the first delivery is routed. Drain goes the other way: routing and
+seats take nothing new, running turns end within the bound, all mail in hand goes back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from actors.gateway import Gateway
+from actors.mail import MailActor
+from actors.messages import (
+    CutShort,
+    Drain,
+    Drained,
+    DrainNode,
+    Establish,
+    Established,
+    NodeDrained,
+    NodeStarted,
+    StartNode,
+    Whereabouts,
+)
+from actors.ports import Broker, Consumed
+from actors.seat import SeatActor, SeatSpec
+from actors.system import Actor, Address, ChildFailed, handles
+
+ESTABLISH_LIMIT: Final = 16
+"""Seats that attach at the same time: what a broker takes without queueing."""
+
+CUT_GRACE_S: Final = 3.0
+"""How long a cut consumer may take to hand its mail back before it is given up."""
+
+ROUTER: Final = "router"
+
+log = structlog.get_logger(__name__)
+
+
+class NodeSpec(Struct, frozen=True):
+    """What the root starts. `epoch` is the fence that this process attaches under."""
+
+    broker: Broker
+    seats: Sequence[SeatSpec]
+    router: Consumed
+    epoch: int = 1
+    reclaim_router: bool = False
+
+
+class _BoundReached(Struct, frozen=True):
+    """The drain's bound, then the grace of those that were cut."""
+
+    given_up: bool
+
+
+class NodeActor(Actor):
+    """Parent of the gateway, of every seat and of the router."""
+
+    def __init__(self, spec: NodeSpec) -> None:
+        super().__init__()
+        self._spec = spec
+        self._children: dict[str, Address] = {}
+        self._reclaim: dict[str, bool] = {}
+        self._to_establish: deque[str] = deque()
+        self._establishing: dict[str, None] = {}
+        self._starter: Address | None = None
+        self._drainer: Address | None = None
+        self._draining: dict[str, None] = {}
+        self._cut: list[tuple[str, str]] = []
+
+    # -- start ------------------------------------------------------------------------
+
+    @handles(StartNode)
+    def on_start(self, _: StartNode, sender: Address) -> None:
+        self._starter = sender
+        gateway = self.spawn(Gateway, self._spec.broker, name="gateway")
+        for seat in self._spec.seats:
+            name = seat.handle
+            self._children[name] = self.spawn(SeatActor, seat, gateway, name=f"seat {name}")
+            self._reclaim[name] = seat.reclaim
+        boxes = {"inbound": self._spec.router}
+        self._children[ROUTER] = self.spawn(MailActor, ROUTER, gateway, boxes, name=ROUTER)
+        self._reclaim[ROUTER] = self._spec.reclaim_router
+        self._to_establish.extend(seat.handle for seat in self._spec.seats)
+        self._establish_more()
+
+    def _establish_more(self) -> None:
+        """Seats first; routing once the last of them pulls."""
+        while self._to_establish and len(self._establishing) < ESTABLISH_LIMIT:
+            self._establish(self._to_establish.popleft())
+        if not self._establishing and self._starter:
+            if ROUTER in self._reclaim:
+                self._establish(ROUTER)
+            else:
+                self.tell(self._starter, NodeStarted(len(self._spec.seats)))
+                self._starter = None
+
+    def _establish(self, name: str) -> None:
+        self._establishing[name] = None
+        reclaim = self._reclaim.pop(name, False)
+        self.tell(self._children[name], Establish(self._spec.epoch, reclaim))
+
+    @handles(Established)
+    def on_established(self, established: Established, sender: Address) -> None:
+        self._establishing.pop(established.name, None)
+        self._establish_more()
+
+    @handles(ChildFailed)
+    def on_child_failed(self, failed: ChildFailed, sender: Address) -> None:
+        """A consumer that starts again attaches again; the gateway clears its former life."""
+        log.error("consumer_failed", name=failed.name, reason=failed.reason, action=failed.action)
+        name = next((n for n, child in self._children.items() if child == failed.child), None)
+        if name is not None and failed.action == "restart" and not self._drainer:
+            self._establish(name)
+
+    @handles(Whereabouts)
+    def on_whereabouts(self, wanted: Whereabouts, sender: Address) -> None:
+        self.tell(sender, self._children.get(wanted.name))
+
+    # -- drain ------------------------------------------------------------------------
+
+    @handles(DrainNode)
+    def on_drain(self, wanted: DrainNode, sender: Address) -> None:
+        self._drainer = sender
+        self._to_establish.clear()
+        self._draining = dict.fromkeys(self._children)
+        for child in self._children.values():
+            self.tell(child, Drain())
+        self.timer("bound", wanted.bound_s, _BoundReached(given_up=False))
+        self._report_drained()
+
+    @handles(Drained)
+    def on_drained(self, drained: Drained, sender: Address) -> None:
+        self._draining.pop(drained.name, None)
+        self._cut.extend((drained.name, key) for key in drained.cut)
+        self._report_drained()
+
+    @handles(_BoundReached)
+    def on_bound(self, bound: _BoundReached, sender: Address) -> None:
+        if bound.given_up:
+            self._report_drained(stuck=tuple(self._draining))
+            return
+        for name in self._draining:
+            self.tell(self._children[name], CutShort())
+        self.timer("bound", CUT_GRACE_S, _BoundReached(given_up=True))
+
+    def _report_drained(self, stuck: tuple[str, ...] = ()) -> None:
+        if self._drainer and (stuck or not self._draining):
+            self.cancel_timer("bound")
+            self.tell(self._drainer, NodeDrained(tuple(self._cut), stuck))
+            self._drainer = None

@@ -1,0 +1,83 @@
+"""Who is in a conversation: the seats that were addressed in it or that worked it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from crewlet.coordination.store import FOLLOWERS, Conflict, Entry, Store
+from crewlet.errors import StoreUnavailable
+
+MOST: Final = 50
+"""Followers of one conversation; the one silent for longest makes room."""
+
+KEPT: Final = timedelta(days=30)
+"""How long a seat stays a follower after its last activity."""
+
+TRIES: Final = 16
+
+
+class _Row(Struct):
+    identity: str
+    seats: dict[str, datetime]
+
+
+class Followers:
+    """Kept in the coordination store. Unknown is not nobody: a read that fails raises
+    StoreUnavailable, and the delivery waits until it can be read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def of(self, identity: str, *, at: datetime) -> Sequence[str]:
+        """Handles in the order in which they joined; none for the empty identity."""
+        if not identity:
+            return ()
+        row, _ = _decoded(await self._store.get(FOLLOWERS, _key(identity)), identity)
+        return tuple(seat for seat, last in row.seats.items() if at - last <= KEPT)
+
+    async def joined(self, identity: str, seats: Sequence[str], *, at: datetime) -> None:
+        """These seats are in the conversation as of now."""
+        if not identity or not seats:
+            return
+        for _ in range(TRIES):
+            entry = await self._store.get(FOLLOWERS, _key(identity))
+            row, revision = _decoded(entry, identity)
+            _join(row, seats, at)
+            try:
+                await self._write(_key(identity), msgspec.json.encode(row), revision)
+            except Conflict:
+                continue
+            return
+        raise StoreUnavailable(f"the followers of {identity} changed {TRIES} times under us")
+
+    async def _write(self, key: str, value: bytes, revision: int | None) -> None:
+        if revision is None:
+            await self._store.create(FOLLOWERS, key, value)
+        else:
+            await self._store.update(FOLLOWERS, key, value, revision)
+
+
+def _join(row: _Row, seats: Sequence[str], at: datetime) -> None:
+    for seat in seats:
+        row.seats[seat] = at
+    alive = [(seat, last) for seat, last in row.seats.items() if at - last <= KEPT]
+    surplus = max(0, len(alive) - MOST)
+    silent = [seat for seat, _ in sorted(alive, key=lambda item: item[1])[:surplus]]
+    row.seats = {seat: last for seat, last in alive if seat not in silent}
+
+
+def _decoded(entry: Entry | None, identity: str) -> tuple[_Row, int | None]:
+    if entry is None:
+        return _Row(identity, {}), None
+    return msgspec.json.decode(entry.value, type=_Row), entry.revision
+
+
+def _key(identity: str) -> str:
+    """An identity holds slashes and more; its digest is a key."""
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]

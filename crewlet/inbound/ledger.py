@@ -1,0 +1,80 @@
+"""The completion ledger: what a finished turn worked is not worked again, on any node.
+
+Keyed on the ids of the constituents, never on a merged event's. Its safe direction is to run
+the work: a ledger that does not answer hides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from crewlet.coordination.store import LEDGER, Conflict, Store
+from crewlet.errors import StoreUnavailable
+
+log = structlog.get_logger(__name__)
+
+
+class Worked(Struct, frozen=True):
+    """Which turn worked a trigger, and when."""
+
+    turn_id: str
+    event_id: str
+    node: str
+    completed_at: datetime
+
+
+class Ledger:
+    """Rows of (seat, event id), kept for seven days; the first writer wins."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def worked(self, seat: str, event_ids: Sequence[str]) -> dict[str, Worked]:
+        """The rows of those ids that a turn finished. Unreadable: none of them."""
+        try:
+            rows = await asyncio.gather(*(self._row(seat, event_id) for event_id in event_ids))
+        except StoreUnavailable as error:
+            log.warning("ledger_unreadable", seat=seat, error=str(error))
+            return {}
+        return {id: row for id, row in zip(event_ids, rows, strict=True) if row is not None}
+
+    async def _row(self, seat: str, event_id: str) -> Worked | None:
+        entry = await self._store.get(LEDGER, _key(seat, event_id))
+        if entry is None:
+            return None
+        try:
+            return msgspec.json.decode(entry.value, type=Worked)
+        except msgspec.MsgspecError:
+            log.error("ledger_row_unreadable", seat=seat, key=entry.key)
+            return None
+
+    async def record(
+        self, seat: str, event_ids: Sequence[str], *, turn_id: str, node: str, at: datetime
+    ) -> None:
+        """Write a row for each id. Raises StoreUnavailable while some row is not known to be
+        written: the caller must not acknowledge then."""
+        rows = [Worked(turn_id, event_id, node, at) for event_id in event_ids]
+        await asyncio.gather(*(self._write(seat, row) for row in rows))
+
+    async def _write(self, seat: str, row: Worked) -> None:
+        try:
+            key = _key(seat, row.event_id)
+            await self._store.create(LEDGER, key, msgspec.json.encode(row))
+        except Conflict:
+            log.info("ledger_row_exists", seat=seat, event=row.event_id)
+
+    async def forget(self, seat: str, event_id: str) -> None:
+        """An operator replays the event: it may be worked once more."""
+        await self._store.delete(LEDGER, _key(seat, event_id))
+
+
+def _key(seat: str, event_id: str) -> str:
+    """An event id is whatever its publisher chose; a key is not."""
+    return f"{seat}.{hashlib.sha256(event_id.encode()).hexdigest()[:32]}"

@@ -1,0 +1,49 @@
+"""From a delivery to a letter: which conversation it belongs to, how old it is."""
+
+from __future__ import annotations
+
+from actors.delivery import Delivery, Letter
+from crewlet.events import Event, decode
+
+PARTITION_KEY = "partition_key"
+CONVERSATION_IDENTITY = "conversation_identity"
+
+
+def read(delivery: Delivery) -> Letter:
+    """Raises CorruptEvent (a ValueError) on bytes that are no event."""
+    event = decode(delivery.body)
+    return Letter(
+        delivery=delivery,
+        id=event.id,
+        key=partition_key(event) or f"event:{event.id}",
+        timestamp=event.timestamp.timestamp(),
+        event=event,
+    )
+
+
+def read_alone(delivery: Delivery) -> Letter:
+    """As `read`, but every event is a partition of its own: what a router wants."""
+    event = decode(delivery.body)
+    return Letter(
+        delivery=delivery,
+        id=event.id,
+        key=f"event:{event.id}",
+        timestamp=event.timestamp.timestamp(),
+        event=event,
+    )
+
+
+def event_of(letter: Letter) -> Event:
+    assert isinstance(letter.event, Event)
+    return letter.event
+
+
+def partition_key(event: Event) -> str:
+    """The merge unit that the producer named; empty where it named none."""
+    return event.extra(PARTITION_KEY, str, "")
+
+
+def conversation_identity(event: Event) -> str:
+    """The durable thread that the producer named. Never derived from the partition: an event
+    that names a partition and no identity names no conversation."""
+    return event.extra(CONVERSATION_IDENTITY, str, "")

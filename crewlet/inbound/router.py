@@ -1,0 +1,226 @@
+"""The notification service: deliveries from outside become wakes in the seats' inboxes.
+
+One group for the whole fleet: whichever node wins a delivery routes it, whether or not it runs
+the seats. Every id below is derived from the delivery's own, so that a second pass - after a
+crash, or for a vendor's retry - publishes nothing that was not published before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import structlog
+
+from actors.delivery import Ack, Nak, Outcome, Partition
+from actors.ports import BrokerError, Clock
+from crewlet import sources, topics
+from crewlet.company import Company
+from crewlet.coordination.store import CLAIMS, Store
+from crewlet.errors import CorruptEvent, CrewletError, StoreUnavailable
+from crewlet.events import Event
+from crewlet.events import catalogue as types
+from crewlet.events.types import (
+    ExternalNotification,
+    InboundDelivery,
+    NotificationSkipped,
+    RawWebhook,
+)
+from crewlet.inbound.followers import Followers
+from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
+from crewlet.inbound.phrases import UNREADABLE_PAYLOAD
+from crewlet.inbound.routing import Recipient, Routing, recipients
+from crewlet.queue import EventQueue
+from crewlet.sources import Notification, Skip
+
+_IDS: Final = uuid.UUID("5a3c0d0e-6b7f-5b0f-9a54-2f6a5d1c8e77")
+
+log = structlog.get_logger(__name__)
+
+
+def derived_id(*parts: object) -> str:
+    """The id that follows from these parts: the same on every node and in every pass."""
+    return str(uuid.uuid5(_IDS, ":".join(str(part) for part in parts)))
+
+
+class Router:
+    """`run` is the handler of notifications.inbound. The company is read anew per delivery."""
+
+    def __init__(
+        self,
+        company: Callable[[], Company],
+        *,
+        queue: EventQueue,
+        followers: Followers,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        self._company = company
+        self._queue = queue
+        self._followers = followers
+        self._store = store
+        self._clock = clock
+
+    async def run(self, partition: Partition) -> Outcome:
+        event = event_of(partition.letters[0])
+        try:
+            raw = event.read(RawWebhook)
+        except CorruptEvent as error:
+            await self._skip(event, 0, UNREADABLE_PAYLOAD, str(error), ())
+            return Ack()
+        if await self._routed_before(event, raw):
+            log.info("delivery_already_routed", vendor=raw.vendor, delivery=raw.delivery)
+            return Ack()
+        return await self._route(event, raw)
+
+    async def _route(self, event: Event, raw: RawWebhook) -> Outcome:
+        """Every recipient is tried; what failed makes the delivery come back for the rest."""
+        parsed = sources.parse(raw.vendor, raw.headers, raw.body)
+        woken: list[str] = []
+        failures: list[str] = []
+        for index, found in enumerate(parsed):
+            if isinstance(found, Skip):
+                await self._skip(event, index, found.reason, found.detail, ())
+                continue
+            try:
+                routing = await self._routing(found)
+            except StoreUnavailable as error:
+                failures.append(str(error))
+                continue
+            for recipient in routing.wake:
+                if failure := await self._wake(event, index, found, recipient, raw.delivery):
+                    failures.append(failure)
+                else:
+                    woken.append(recipient.handle)
+            await self._record_skips(event, index, raw, routing)
+        if failures:
+            return Nak(reason="; ".join(failures)[:500])
+        await self._done(event, raw, parsed, woken)
+        return Ack()
+
+    async def _routing(self, notification: Notification) -> Routing:
+        """Who is woken; those addressed are in the conversation from now on."""
+        at, identity = self._clock.now(), notification.conversation_identity
+        followers = await self._followers.of(identity, at=at)
+        routing = recipients(notification, self._company(), followers)
+        await self._followers.joined(identity, routing.joins, at=at)
+        return routing
+
+    async def _wake(
+        self,
+        cause: Event,
+        index: int,
+        notification: Notification,
+        recipient: Recipient,
+        delivery: str,
+    ) -> str:
+        """Put the notification into one inbox; why it could not be, or nothing."""
+        body = ExternalNotification(
+            notification=msgspec.to_builtins(notification),
+            delivery=delivery,
+            recipient_handle=recipient.handle,
+            why=recipient.why,
+        )
+        event = Event.new(
+            types.EXTERNAL_NOTIFICATION,
+            id=derived_id(cause.id, index, recipient.handle),
+            at=cause.timestamp,
+            trace=cause.trace.child(),
+            source=notification.source,
+            payload={
+                PARTITION_KEY: notification.partition_key,
+                CONVERSATION_IDENTITY: notification.conversation_identity,
+                "recipient_handle": recipient.handle,
+            },
+            body=body,
+        )
+        try:
+            await self._queue.publish(topics.inbox(recipient.handle), event)
+        except (BrokerError, CrewletError) as error:
+            log.warning("wake_not_published", seat=recipient.handle, error=str(error))
+            return f"{recipient.handle}: {error}"
+        return ""
+
+    # -- what is recorded -------------------------------------------------------------
+
+    async def _record_skips(
+        self, event: Event, index: int, raw: RawWebhook, routing: Routing
+    ) -> None:
+        for skip in routing.skips:
+            await self._skip(event, index, skip.reason, skip.detail, (skip.who,))
+        if routing.nobody:
+            log.debug("delivery_concerns_nobody", vendor=raw.vendor, delivery=raw.delivery)
+
+    async def _skip(
+        self, cause: Event, index: int, reason: str, detail: str, who: Sequence[str]
+    ) -> None:
+        """One record for each dropped recipient, under an id that a second pass repeats."""
+        body = NotificationSkipped(
+            reason=reason,
+            detail=detail,
+            source_type=cause.source,
+            delivery=cause.value("delivery", str, ""),
+            recipients=tuple(who),
+        )
+        await self._queue.record(
+            Event.new(
+                types.NOTIFICATION_SKIPPED,
+                id=derived_id(cause.id, index, "skip", *who),
+                at=self._clock.now(),
+                trace=cause.trace.child(),
+                source=cause.source,
+                body=body,
+            )
+        )
+
+    async def _done(
+        self,
+        event: Event,
+        raw: RawWebhook,
+        parsed: Sequence[Notification | Skip],
+        woken: Sequence[str],
+    ) -> None:
+        """Claim the delivery only now: a claim before the wakes would lose them in a crash."""
+        first = parsed[0]
+        body = InboundDelivery(
+            vendor=raw.vendor,
+            delivery=raw.delivery,
+            event=first.event_type,
+            size=len(raw.body),
+            verdicts=tuple(p.verdict for p in parsed if isinstance(p, Notification)),
+            woken=tuple(woken),
+        )
+        await self._queue.record(
+            Event.new(
+                types.INBOUND_DELIVERY,
+                id=derived_id(event.id, "delivery"),
+                at=self._clock.now(),
+                trace=event.trace.child(),
+                source=raw.vendor,
+                body=body,
+            )
+        )
+        if raw.delivery:
+            try:
+                await self._store.put(CLAIMS, _claim(raw), event.id.encode())
+            except StoreUnavailable as error:
+                log.warning("claim_not_written", delivery=raw.delivery, error=str(error))
+
+    async def _routed_before(self, event: Event, raw: RawWebhook) -> bool:
+        """Whether a copy of this delivery was routed in the last minutes. Unknown: route it,
+        since every id downstream is the same again."""
+        if not raw.delivery:
+            return False
+        try:
+            return await self._store.get(CLAIMS, _claim(raw)) is not None
+        except StoreUnavailable as error:
+            log.warning("claim_unreadable", delivery=raw.delivery, error=str(error))
+            return False
+
+
+def _claim(raw: RawWebhook) -> str:
+    """A vendor's delivery id is whatever the vendor sends; a key is not."""
+    return hashlib.sha256(f"{raw.vendor}\0{raw.delivery}".encode()).hexdigest()[:32]

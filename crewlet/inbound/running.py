@@ -1,0 +1,69 @@
+"""Which turns run on this node, for how long, and how many may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from msgspec import Struct
+
+
+class RunningTurn(Struct):
+    """`overdue` says why a turn that should have ended is still seen running."""
+
+    turn_id: str
+    seat: str
+    conversation: str
+    started_at: datetime
+    overdue: str = ""
+
+
+class SeatTally(Struct):
+    """Of one seat, since this process started."""
+
+    turns: int = 0
+    last_turn: datetime | None = None
+
+
+class Turns:
+    """The node's turns: a gate that lets so many run at once, and a list of those that do.
+
+    What waits at the gate waits in this process; it is never handed back for waiting.
+    """
+
+    def __init__(self, max_concurrent: int) -> None:
+        self._gate = asyncio.Semaphore(max_concurrent)
+        self._running: dict[str, RunningTurn] = {}
+        self._tallies: dict[str, SeatTally] = {}
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A place among those that may run at once, for as long as it is held."""
+        async with self._gate:
+            yield
+
+    def started(self, turn: RunningTurn) -> None:
+        self._running[turn.turn_id] = turn
+
+    def ended(self, turn_id: str, at: datetime) -> None:
+        turn = self._running.pop(turn_id, None)
+        if turn is not None:
+            tally = self._tallies.setdefault(turn.seat, SeatTally())
+            tally.turns += 1
+            tally.last_turn = at
+
+    def overdue(self, turn_id: str, reason: str) -> None:
+        """The turn's outcome is decided, but its handler has not let go."""
+        if turn_id in self._running:
+            self._running[turn_id].overdue = reason
+
+    def running(self, seat: str) -> RunningTurn | None:
+        return next((turn for turn in self._running.values() if turn.seat == seat), None)
+
+    def all_running(self) -> list[RunningTurn]:
+        return list(self._running.values())
+
+    def tally(self, seat: str) -> SeatTally:
+        return self._tallies.get(seat, SeatTally())

@@ -1,0 +1,92 @@
+"""What the web edge does with a delivery that it has verified: put it before the router."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from actors.ports import Clock
+from crewlet import sources, topics
+from crewlet.company import Company
+from crewlet.events import Event, Trace
+from crewlet.events import catalogue as types
+from crewlet.events.types import NotificationSkipped, RawWebhook
+from crewlet.inbound.router import derived_id
+from crewlet.queue import EventQueue
+
+ACCEPT_WITHIN_S: Final = 8.0
+"""How long a vendor waits for our 202: GitHub gives up after ten seconds."""
+
+KEPT_HEADERS: Final = (
+    "content-type",
+    "user-agent",
+    "x-github-delivery",
+    "x-github-event",
+    "x-github-hook-id",
+)
+"""What parsing needs of a request. Signatures and cookies stay at the edge."""
+
+ACCEPTED_BEFORE: Final = "delivery already accepted"
+
+log = structlog.get_logger(__name__)
+
+
+class WebhookEdge:
+    """The edge of one node; `ready` and `draining` are what /ready answers from."""
+
+    def __init__(self, company: Callable[[], Company], queue: EventQueue, clock: Clock) -> None:
+        self._company = company
+        self._queue = queue
+        self._clock = clock
+        self.ready = False
+        self.draining = False
+
+    def secret(self, vendor: str) -> bytes | None:
+        """What proves that a delivery is the vendor's; None where the company has no such."""
+        integration = getattr(self._company().integrations, vendor, None)
+        return None if integration is None else integration.secret.reveal().encode()
+
+    async def accept(
+        self, vendor: str, headers: Mapping[str, str], body: bytes, trace: Trace
+    ) -> bool:
+        """Returns once the delivery is durable. False when the broker has it already: a
+        vendor's retry, or its redeliver button; that is recorded, since nothing else says so."""
+        delivery = sources.delivery_key(vendor, headers)
+        event = Event.new(
+            types.RAW_WEBHOOK,
+            id=derived_id(vendor, delivery) if delivery else str(uuid.uuid4()),
+            at=self._clock.now(),
+            trace=trace,
+            source=vendor,
+            body=RawWebhook.of(vendor, delivery, _kept(headers), body),
+        )
+        stored = await self._queue.publish(topics.INBOUND, event, within_s=ACCEPT_WITHIN_S)
+        if stored.receipt.duplicate:
+            self._again(vendor, delivery, event)
+        return not stored.receipt.duplicate
+
+    def _again(self, vendor: str, delivery: str, event: Event) -> None:
+        detail = (
+            f"delivery {delivery} was accepted a moment ago and wakes nobody a second time; "
+            "if its turn ended as a dead letter, `crewlet dlq replay` runs it again"
+        )
+        body = NotificationSkipped(
+            reason=ACCEPTED_BEFORE, detail=detail, source_type=vendor, delivery=delivery
+        )
+        self._queue.record_soon(
+            Event.new(
+                types.NOTIFICATION_SKIPPED,
+                at=self._clock.now(),
+                trace=event.trace.child(),
+                source=vendor,
+                body=body,
+            )
+        )
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+    lower = {key.lower(): value for key, value in headers.items()}
+    return {key: lower[key] for key in KEPT_HEADERS if key in lower}

@@ -1,0 +1,320 @@
+"""The composition root: a broker, the actors on it, the web edge, the socket for operators.
+
+Start order and stop order are each other's mirror; whatever failed half way is taken down
+again, so that a start that was refused leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import structlog
+
+from actors.admin import Endpoint
+from actors.delivery import Ack, BatchOptions, Mailbox, Outcome, Partition
+from actors.messages import NodeDrained
+from actors.node import NodeSpec
+from actors.ports import Clock, Consumed
+from actors.runtime import SeatRuntime
+from actors.seat import SeatSpec
+from actors.system import SystemClock
+from crewlet import topics
+from crewlet.broker import open_broker
+from crewlet.broker.port import CompanyBroker
+from crewlet.company import Company, NodeSettings, Seat, load_company
+from crewlet.errors import NodeRefused
+from crewlet.events import Event, Trace
+from crewlet.events import catalogue as types
+from crewlet.events.types import OrgStarted, OrgStopped, TaskAssigned
+from crewlet.handlers import Handler, build_handler, wrap
+from crewlet.inbound.dispatch import Dispatch, Services
+from crewlet.inbound.followers import Followers
+from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.letters import event_of, read, read_alone
+from crewlet.inbound.router import Router
+from crewlet.inbound.running import Turns
+from crewlet.node.data_folder import DataFolder
+from crewlet.node.edge import WebhookEdge
+from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.presence import Presence
+from crewlet.node.verbs import verbs_of
+from crewlet.queue import EventQueue, Published
+from crewlet.web import WebServer, make_app
+
+TURN_TIMEOUT_S: Final = 1800.0
+"""Of a turn that an embedder gives as a callable: the ack window of a mailbox."""
+
+NO_HANDLER: Final = "no handler"
+"""The hold of a seat that nobody gave a handler: its mail waits, in order, at no cost."""
+
+FLUSH_S: Final = 2.0
+
+Reflect = Callable[[Event], Awaitable[None]]
+
+log = structlog.get_logger(__name__)
+
+
+class Node:
+    """One process's share of a company.
+
+    `turn` works every seat that has no handler of its own in the company's file; `reflect`
+    is given each finished turn. `web` false opens no port, `admin` false no socket; `folder`
+    is where handlers are looked for and commands run. Use it as
+    `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed
+    back, nothing stays behind.
+    """
+
+    def __init__(
+        self,
+        company: Company | Path | str,
+        *,
+        turn: Callable[..., Any] | None = None,
+        reflect: Reflect | None = None,
+        settings: NodeSettings | None = None,
+        data: Path | str = ".crewlet",
+        web: bool = True,
+        admin: bool = True,
+        folder: Path | None = None,
+        broker: CompanyBroker | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.company = company if isinstance(company, Company) else load_company(Path(company))
+        self.settings = settings or NodeSettings()
+        self.clock: Clock = clock or SystemClock()
+        self.turns = Turns(self.settings.node.max_concurrent)
+        self.stopping = asyncio.Event()
+        self.lost = False
+        self._folder = None if broker is not None and not admin else DataFolder(Path(data))
+        if folder is None and not isinstance(company, Company):
+            folder = Path(company).parent
+        self._company_folder = folder
+        self._turn = turn
+        self._reflect = reflect
+        self._web = WebServer() if web else None
+        self._admin = admin
+        self._given_broker = broker
+        self._closers = AsyncExitStack()
+        self._drained: NodeDrained | None = None
+
+    # -- life -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Everything, in order. Raises NodeRefused, BrokerRefused or ConfigError with the way
+        out; then nothing of it is left."""
+        try:
+            await self._start()
+        except BaseException:
+            await self._closers.aclose()
+            raise
+
+    async def _start(self) -> None:
+        handlers = {seat.handle: self._handler(seat) for seat in self.company.agents()}
+        if self._folder is not None:
+            self._folder.hold()
+            self._closers.callback(self._folder.release)
+        self.broker = await self._open_broker()
+        self._closers.push_async_callback(self.broker.stop)
+        await self._claim()
+        self.queue = EventQueue(self.broker, node_id=self.node_id, clock=self.clock)
+        self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
+        self.ledger = Ledger(self.broker.store)
+        held = await ensure_mailboxes(self.broker, self.company)
+        self.runtime = SeatRuntime(self._spec(handlers, held), clock=self.clock)
+        self._closers.push_async_callback(self.runtime.stop)
+        await self.runtime.start()
+        await self._open_faces()
+        self.edge.ready = True
+        seats = tuple(seat.handle for seat in self.company.agents())
+        self._record(types.ORG_STARTED, OrgStarted(company=self.company.name, seats=seats))
+        log.info("node_started", node=self.node_id, company=self.company.name, seats=len(seats))
+
+    async def _open_faces(self) -> None:
+        if self._web is not None:
+            api = self.settings.api
+            await self._web.start(make_app(self.edge), api.host, api.port)
+            self._closers.push_async_callback(self._web.stop)
+        if self._admin and self._folder is not None:
+            endpoint = Endpoint(self._folder.path, verbs_of(self))
+            await endpoint.start()
+            self._closers.push_async_callback(endpoint.stop)
+
+    async def _open_broker(self) -> CompanyBroker:
+        if self._given_broker is not None:
+            await self._given_broker.start()
+            return self._given_broker
+        assert self._folder is not None
+        return await open_broker(
+            self.settings.stream, node_id=self.node_id, data_dir=self._folder.path
+        )
+
+    async def _claim(self) -> None:
+        """On a broker of somebody else's, be the one node of this company."""
+        if self.settings.stream.type == "nats" and self._given_broker is None:
+            presence = Presence(self.broker.store, self.node_id, self.clock, self._on_lost)
+            await presence.claim()
+            self._closers.push_async_callback(presence.release)
+
+    def _on_lost(self) -> None:
+        """Another process serves the company: stop, whatever runs."""
+        self.lost = True
+        self.stopping.set()
+
+    async def drain(self, bound_s: float | None = None) -> NodeDrained:
+        """No new turns; running ones end within the bound, then they are cut and handed back."""
+        if self._drained is None:
+            self.edge.draining = True
+            bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
+            self._drained = await self.runtime.drain(bound_s)
+            interrupted = tuple(f"{seat} {key}" for seat, key in self._drained.cut)
+            body = OrgStopped(company=self.company.name, interrupted=interrupted)
+            self._record(types.ORG_STOPPED, body)
+            await self.queue.flush(FLUSH_S)
+        return self._drained
+
+    async def stop(self) -> None:
+        """Drain, then take everything down in reverse order. Idempotent."""
+        try:
+            if self._drained is None:
+                await self.drain()
+        finally:
+            await self._closers.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    # -- what one asks a node for -----------------------------------------------------
+
+    @property
+    def node_id(self) -> str:
+        return self.settings.node.id
+
+    @property
+    def url(self) -> str:
+        """Where the web edge listens; empty without one."""
+        if self._web is None or not self._web.port:
+            return ""
+        host = self.settings.api.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._web.port}"
+
+    async def send(self, handle: str, text: str, *, sender: str = "") -> Published:
+        """Put a task into a seat's inbox; returns once it is stored. Raises NodeRefused for a
+        handle that is no agent seat."""
+        seat = self.company.seat(handle)
+        if seat is None or not seat.is_agent:
+            known = ", ".join(s.handle for s in self.company.agents()[:20])
+            what = "a human, whom no turn wakes" if seat else "no seat of this company"
+            raise NodeRefused(f"{handle!r} is {what}; agent seats: {known}")
+        body = TaskAssigned(handle=handle, text=text, sender=sender)
+        event = Event.new(
+            types.TASK_ASSIGNED,
+            at=self.clock.now(),
+            trace=Trace.current(),
+            source=sender,
+            payload={"recipient_handle": handle},
+            body=body,
+        )
+        return await self.queue.publish(topics.inbox(handle), event)
+
+    # -- how seats are made -----------------------------------------------------------
+
+    def _handler(self, seat: Seat) -> Handler | None:
+        """The seat's own, else the embedder's, else the company's. ConfigError if it is broken."""
+        if seat.handler is None and self._turn is not None:
+            return wrap(self._turn, TURN_TIMEOUT_S, on_overdue=self.turns.overdue)
+        spec = self.company.handler_of(seat)
+        if spec is None:
+            log.warning("seat_without_handler", seat=seat.handle)
+            return None
+        return build_handler(
+            spec,
+            on_overdue=self.turns.overdue,
+            folder=self._company_folder,
+            secrets=self._secrets(),
+        )
+
+    def _secrets(self) -> list[str]:
+        github = self.company.integrations.github
+        return [] if github is None else [github.secret.reveal()]
+
+    def _spec(self, handlers: dict[str, Handler | None], held: frozenset[Mailbox]) -> NodeSpec:
+        followers = Followers(self.broker.store)
+        services = Services(
+            company=self.company.name,
+            node_id=self.node_id,
+            queue=self.queue,
+            ledger=self.ledger,
+            followers=followers,
+            turns=self.turns,
+            clock=self.clock,
+        )
+        router = Router(
+            lambda: self.company,
+            queue=self.queue,
+            followers=followers,
+            store=self.broker.store,
+            clock=self.clock,
+        )
+        one_by_one = Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
+        seats = [
+            self._seat(seat, handlers[seat.handle], services, held)
+            for seat in self.company.agents()
+        ]
+        return NodeSpec(self.broker, seats, one_by_one, reclaim_router=topics.inbound() in held)
+
+    def _seat(
+        self, seat: Seat, handler: Handler | None, services: Services, held: frozenset[Mailbox]
+    ) -> SeatSpec:
+        boxes = (
+            topics.inbox_of(seat.handle),
+            topics.control_of(seat.handle),
+            topics.reflect_of(seat.handle),
+        )
+        spec = self.company.handler_of(seat)
+        timeout_s = spec.timeout_s if spec and self._turn is None else TURN_TIMEOUT_S
+        run = _nobody if handler is None else Dispatch(seat, handler, timeout_s, services).run
+        return SeatSpec(
+            handle=seat.handle,
+            inbox=Consumed(boxes[0], read, run, lambda: self.company.batch_options),
+            control=Consumed(boxes[1], read_alone, _acknowledge),
+            reflect=Consumed(boxes[2], read_alone, self._reflected),
+            reclaim=any(box in held for box in boxes),
+            holds=(NO_HANDLER,) if handler is None else (),
+        )
+
+    async def _reflected(self, partition: Partition) -> Outcome:
+        if self._reflect is not None:
+            await self._reflect(event_of(partition.letters[0]))
+        return Ack()
+
+    def _record(self, event_type: str, body: OrgStarted | OrgStopped) -> None:
+        event = Event.new(event_type, at=self.clock.now(), trace=Trace.root(), body=body)
+        self.queue.record_soon(event)
+
+
+def one_at_a_time() -> BatchOptions:
+    """An ordinary subscription takes one message at a time."""
+    return BatchOptions(max_batch=1)
+
+
+async def _acknowledge(partition: Partition) -> Outcome:
+    """Control has nobody to talk to yet: long runs bring it its work."""
+    return Ack()
+
+
+async def _nobody(partition: Partition) -> Outcome:
+    """Never called: a seat without a handler is held before its mailbox is attached."""
+    raise NodeRefused("the seat has no handler")

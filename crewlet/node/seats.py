@@ -1,0 +1,98 @@
+"""Every seat of the company, and what it is doing: the rows of `crewlet seats`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from actors.delivery import Mailbox
+from actors.messages import BoxState
+from actors.ports import MailboxState
+from actors.seat import INBOX
+from crewlet import topics
+from crewlet.company import Contact, Seat
+
+if TYPE_CHECKING:
+    from crewlet.node.node import Node
+
+
+class SeatRow(Struct, frozen=True, kw_only=True):
+    """`state` is a word, and in brackets what holds the seat or what it works on. `waiting`
+    and `in_flight` are the broker's counts, None while it does not answer."""
+
+    handle: str
+    name: str
+    kind: str
+    unit: str
+    contact: Mapping[str, str]
+    state: str
+    owner: str = ""
+    waiting: int | None = None
+    in_flight: int | None = None
+    turns: int = 0
+    last_turn: datetime | None = None
+
+
+async def seat_rows(node: Node) -> list[SeatRow]:
+    """In the order of the company's file."""
+    states: Mapping[Mailbox, MailboxState] = {
+        state.mailbox: state for state in await node.broker.list(topics.INBOXES)
+    }
+    rows = (_row(node, seat, states) for seat in node.company.seats)
+    return list(await asyncio.gather(*rows))
+
+
+async def _row(node: Node, seat: Seat, states: Mapping[Mailbox, MailboxState]) -> SeatRow:
+    contact = {
+        kind: name for kind in Contact.__struct_fields__ if (name := getattr(seat.contact, kind))
+    }
+    known = SeatRow(
+        handle=seat.handle,
+        name=seat.name,
+        kind=seat.kind,
+        unit=seat.unit,
+        contact=contact,
+        state="human",
+    )
+    if not seat.is_agent:
+        return known
+    mail = states.get(topics.inbox_of(seat.handle))
+    tally = node.turns.tally(seat.handle)
+    return SeatRow(
+        handle=seat.handle,
+        name=seat.name,
+        kind=seat.kind,
+        unit=seat.unit,
+        contact=contact,
+        state=await _state(node, seat),
+        owner=node.node_id,
+        waiting=mail.waiting if mail else None,
+        in_flight=mail.in_flight if mail else None,
+        turns=tally.turns,
+        last_turn=tally.last_turn,
+    )
+
+
+async def _state(node: Node, seat: Seat) -> str:
+    """What a person wants to know first: does it work, and if not, what is in its way."""
+    described = await node.runtime.describe(seat.handle)
+    if described is None:
+        return "absent"
+    box = next(box for box in described.boxes if box.box == INBOX)
+    if turn := node.turns.running(seat.handle):
+        if turn.overdue:
+            return f"stuck ({turn.turn_id}: {turn.overdue})"
+        return f"working ({turn.conversation})"
+    if brakes := _brakes(box):
+        return f"resting ({', '.join(brakes)})"
+    return "waiting for a slot" if box.running else {"pulling": "idle"}.get(box.state, box.state)
+
+
+def _brakes(box: BoxState) -> list[str]:
+    named = {"quiesced": box.quiesced, "deferred": box.deferred, "draining": box.paused}
+    holds = [f"held: {hold}" for hold in box.holds]
+    return [name for name, is_set in named.items() if is_set] + holds
