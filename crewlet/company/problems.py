@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from crewlet.errors import ConfigError
 
-SHOWN_CHARACTERS = 60
+SHOWN_CHARACTERS: Final = 60
+MAX_PROBLEMS: Final = 100
+"""Problems listed of one file; whoever has more has one cause for most of them."""
 
 
 class Mark(Struct, frozen=True, order=True):
@@ -46,19 +49,23 @@ class Report:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._problems: list[Problem] = []
+        self._problems: dict[Problem, None] = {}
 
     def add(self, mark: Mark, path: str, message: str) -> None:
         problem = Problem(
             file=self.file, line=mark.line, column=mark.column, path=path, message=message
         )
-        if problem not in self._problems:
-            self._problems.append(problem)
+        self._problems[problem] = None
 
     @property
     def problems(self) -> list[Problem]:
-        """In the order of the file."""
-        return sorted(self._problems, key=lambda problem: (problem.line, problem.column))
+        """In the order of the file, the first MAX_PROBLEMS of them."""
+        found = sorted(self._problems, key=lambda problem: (problem.line, problem.column))
+        more = len(found) - MAX_PROBLEMS
+        if more <= 0:
+            return found
+        rest = Problem(file=self.file, message=f"and {more} more; mend these first")
+        return [*found[:MAX_PROBLEMS], rest]
 
     def __bool__(self) -> bool:
         return bool(self._problems)

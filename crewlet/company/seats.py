@@ -163,22 +163,26 @@ def _check_accounts(directory: Directory) -> None:
     """One account, one seat: what arrives for it could not be told apart otherwise."""
     first: dict[tuple[str, str], tuple[str, Mark]] = {}
     for each in directory.placed:
-        contact = each.record.record("contact")
-        owned = [(contact, kind) for kind in Contact.__struct_fields__] if contact else []
-        for record, kind in [*owned, (each.record, "email")]:
-            account = fold(record.line(kind))
-            if not account:
-                continue
+        owner = each.record.line("handle") or each.record.line("name")
+        for record, kind in _accounts(each.record):
             mark, path = record.at(kind)
-            name = each.record.line("handle") or each.record.line("name")
-            owner, there = first.setdefault((kind, account), (name, mark))
-            if there != mark:
-                directory.report.add(
-                    mark,
-                    path,
-                    f"the account {record.written(kind)} already belongs to {shown(owner)} on "
-                    f"line {there.line} (upper and lower case are the same there)",
-                )
+            taken = first.setdefault((kind, fold(record.line(kind))), (owner, mark))
+            if taken == (owner, mark):
+                continue
+            directory.report.add(
+                mark,
+                path,
+                f"the account {record.written(kind)} already belongs to {shown(taken[0])} on "
+                f"line {taken[1].line} (upper and lower case are the same there)",
+            )
+
+
+def _accounts(role: Record) -> Iterable[tuple[Record, str]]:
+    contact = role.record("contact")
+    if contact is not None:
+        yield from ((contact, kind) for kind in Contact.__struct_fields__ if contact.line(kind))
+    if role.line("email"):
+        yield role, "email"
 
 
 def build_units(record: Record, directory: Directory) -> tuple[Unit, ...]:

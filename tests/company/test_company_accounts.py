@@ -91,6 +91,15 @@ def test_one_account_belongs_to_one_seat(kind: str, one: str, other: str) -> Non
     )
 
 
+def test_one_block_of_accounts_used_by_two_roles_is_noticed() -> None:
+    [problem] = check_text(
+        "name: Octo\nroles:\n  - {name: A, contact: &c {github_login: x}}\n"
+        "  - {name: B, contact: *c}\n",
+        env={},
+    )
+    assert problem.path == "roles[1].contact.github_login" and "'A' on line 3" in problem.message
+
+
 @pytest.mark.field("C13")
 def test_handles_stay_what_they_are(company: Company) -> None:
     assert company.seat("Dev") is None and company.seat("DEV") is None

@@ -41,7 +41,7 @@ def company() -> Company:
 
 
 @pytest.mark.parametrize("handle", NO_HANDLES, ids=lambda handle: ascii(handle)[:20])
-def test_a_handle_is_one_subject_token(handle: str) -> None:
+def test_t10_a_handle_is_one_subject_token(handle: str) -> None:
     text = f"name: Octo\nroles:\n  - {{name: A, handle: {json.dumps(handle)}}}\n"
     [problem] = check_text(text, env={})
     assert (problem.path, problem.line) == ("roles[0].handle", 3)

@@ -73,7 +73,7 @@ def test_oddities_that_are_fine(text: str | bytes) -> None:
     assert not company.source_text.startswith("\ufeff")
 
 
-def test_aliases_count_as_copies_and_the_bound_is_exact() -> None:
+def test_t29_aliases_count_as_copies_and_the_bound_is_exact() -> None:
     def values(copies: int, loose: int) -> str:
         inner = ", ".join(["x"] * 98)  # 99 values with the list itself
         uses = ", ".join(["*a"] * (copies - 1) + ["x"] * loose)
@@ -85,7 +85,7 @@ def test_aliases_count_as_copies_and_the_bound_is_exact() -> None:
     assert read_yaml(values(100, spare + 1), report) is None and report
 
 
-def test_a_small_file_cannot_unfold_into_a_huge_one() -> None:
+def test_t29_a_small_file_cannot_unfold_into_a_huge_one() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     for level in range(1, 30):
         levels.append(f"a{level}: &a{level} [" + ", ".join([f"*a{level - 1}"] * 9) + "]")
@@ -95,7 +95,7 @@ def test_a_small_file_cannot_unfold_into_a_huge_one() -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
-def test_depth_is_bounded_before_anything_recurses(opening: str) -> None:
+def test_t29_depth_is_bounded_before_anything_recurses(opening: str) -> None:
     started = time.monotonic()
     found = messages(opening * (MAX_BYTES // len(opening) - 1))
     assert found and "deeper than 50" in found[0] + "deeper than 50" * (opening == "? ")
@@ -126,3 +126,9 @@ def test_problems_come_in_the_order_of_the_file() -> None:
     problems = check_text("x: 1\ny: 2\nname: null\nx: 3\n", env={})
     places = [(problem.line, problem.column) for problem in problems]
     assert places == sorted(places) and len(places) >= 4
+
+
+def test_a_file_with_thousands_of_problems_lists_the_first_hundred() -> None:
+    problems = check_text("name: Octo\nroles: [name: Dev]\n" + "a: b\n" * 5000, env={})
+    assert len(problems) == 101
+    assert problems[-1].message == "and 4900 more; mend these first"
