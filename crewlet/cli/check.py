@@ -18,6 +18,7 @@ from crewlet.cli.terminal import visible
 EPILOG = """\b
 Examples:
   crewlet check acme.yaml
+  crewlet check acme.yaml --node node.yaml
   crewlet check acme.yaml -o jsonl | jq .message
 \b
 Prints FILE:LINE:COLUMN: PATH: MESSAGE, a line a problem, as compilers do. With -o json or
@@ -30,16 +31,24 @@ _COLUMNS = tuple(map(Column, ("file", "line", "column", "path", "message")))
 
 @click.command(epilog=EPILOG)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--node",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="NODE.yaml",
+    help="Check this file of a node's settings as well.",
+)
 @output_option
-def check(file: Path, out: Output) -> int:
+def check(file: Path, node: Path | None, out: Output) -> int:
     """Check a company file: all that is wrong with it.
 
     Nothing is started and nothing is changed. `${NAME}` is filled in from the environment,
     as `crewlet up` would.
     """
-    from crewlet.company import check_company
+    from crewlet.company import check_company, check_node_settings
 
     problems = check_company(file, env=os.environ)
+    if node is not None:
+        problems += check_node_settings(node, env=os.environ)
     if out.format != "table":
         out.rows((msgspec.json.encode(problem) for problem in problems), _COLUMNS)
     elif problems:

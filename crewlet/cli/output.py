@@ -88,7 +88,7 @@ def _array(rows: Iterable[bytes]) -> int:
     count = 0
     try:
         for row in rows:
-            sink.write((b",\n" if count else b"[\n") + _pretty(row))
+            sink.write((b",\n  " if count else b"[\n  ") + _pretty(row).replace(b"\n", b"\n  "))
             count += 1
     except BrokenPipeError:
         raise

@@ -28,7 +28,7 @@ def _company() -> Schema:
 
 
 def _node() -> Schema:
-    from crewlet.node import node_schema
+    from crewlet.company import node_schema
 
     return dict(node_schema())
 
