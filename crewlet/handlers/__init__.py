@@ -2,5 +2,6 @@
 
 from crewlet.handlers.build import build_handler, wrap
 from crewlet.handlers.handler import Handler, HandlerSpec, OnOverdue
+from crewlet.handlers.strays import Strays
 
-__all__ = ["Handler", "HandlerSpec", "OnOverdue", "build_handler", "wrap"]
+__all__ = ["Handler", "HandlerSpec", "OnOverdue", "Strays", "build_handler", "wrap"]

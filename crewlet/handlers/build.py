@@ -12,6 +12,7 @@ from crewlet.handlers.callable import CallableHandler
 from crewlet.handlers.command import CommandHandler
 from crewlet.handlers.handler import Handler, HandlerSpec, OnOverdue, ignore_overdue
 from crewlet.handlers.program import checked_program
+from crewlet.handlers.strays import Strays
 from crewlet.handlers.target import checked, load
 
 
@@ -21,24 +22,30 @@ def build_handler(
     on_overdue: OnOverdue = ignore_overdue,
     folder: Path | None = None,
     secrets: Collection[str] = (),
+    strays: Strays | None = None,
 ) -> Handler:
     """The handler that `spec` names. Raises ConfigError, with the way out.
 
     `folder` is where the company file lies: modules are looked for there too, and commands
     run there; without it, in the node's working directory. `secrets` are values that no
-    command may find in its environment.
+    command may find in its environment. `strays` is the node's one list of bodies that outlived
+    their turns.
     """
     if bool(spec.python) == bool(spec.command):
         raise ConfigError("a handler has either 'python' or 'command', and exactly one of them")
     if spec.python:
-        return CallableHandler(load(spec.python, folder), spec.timeout_s, on_overdue)
+        return CallableHandler(load(spec.python, folder), spec.timeout_s, on_overdue, strays)
     checked_program(spec.command, folder)
     return CommandHandler(spec.command, spec.timeout_s, on_overdue, folder, secrets)
 
 
 def wrap(
-    function: Callable[..., Any], timeout_s: float = 0, *, on_overdue: OnOverdue = ignore_overdue
+    function: Callable[..., Any],
+    timeout_s: float = 0,
+    *,
+    on_overdue: OnOverdue = ignore_overdue,
+    strays: Strays | None = None,
 ) -> Handler:
     """A handler of a callable that an embedder holds, sync or async. 0 s is no timeout."""
     name = inspect.unwrap(function).__qualname__ if inspect.isroutine(function) else repr(function)
-    return CallableHandler(checked(function, name), timeout_s, on_overdue)
+    return CallableHandler(checked(function, name), timeout_s, on_overdue, strays)

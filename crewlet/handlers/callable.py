@@ -11,7 +11,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
@@ -23,13 +23,11 @@ from crewlet.handlers.handler import (
     timeout_reason,
 )
 from crewlet.handlers.outcomes import nak, outcome_of, raised
+from crewlet.handlers.strays import Strays
 from crewlet.handlers.threads import run_in_thread
 from crewlet.turn import Nak, Outcome, Turn
 
 log = structlog.get_logger()
-
-STRAY_GRACE_S: Final = 1.0
-"""How long a cancelled body may take before the turn that waits for it says so."""
 
 
 class CallableHandler:
@@ -45,14 +43,15 @@ class CallableHandler:
         function: Callable[..., Any],
         timeout_s: float,
         on_overdue: OnOverdue = ignore_overdue,
+        strays: Strays | None = None,
     ) -> None:
         self._function = function
         self._timeout_s = timeout_s
         self._on_overdue = on_overdue
-        self._strays: dict[str, tuple[str, asyncio.Future[Any]]] = {}
+        self._strays = strays if strays is not None else Strays()
 
     async def __call__(self, turn: Turn) -> Outcome:
-        await self._stray_of(turn)
+        await self._strays.ended(turn, self._on_overdue)
         body = self._start(turn)
         try:
             return await self._supervise(turn, body)
@@ -77,29 +76,10 @@ class CallableHandler:
         return decided
 
     def _abandon(self, turn: Turn, body: asyncio.Future[Any]) -> None:
-        if body.done():
-            _log_abandoned(turn, body)
-            return
-        handle = turn.seat.handle
-        self._strays[handle] = (turn.turn_id, body)
-        _cancel(body)
-        body.add_done_callback(lambda ended: self._ended(turn, ended))
-
-    def _ended(self, turn: Turn, body: asyncio.Future[Any]) -> None:
-        if self._strays.get(turn.seat.handle, ("", None))[1] is body:
-            del self._strays[turn.seat.handle]
-        _log_abandoned(turn, body)
-
-    async def _stray_of(self, turn: Turn) -> None:
-        """Wait for the body that an earlier, cancelled turn of this seat left behind."""
-        while stray := self._strays.get(turn.seat.handle):
-            turn_id, body = stray
-            await asyncio.wait({body}, timeout=STRAY_GRACE_S)
-            if not body.done():
-                reason = f"waits for the body of turn {turn_id}, which was cancelled and still runs"
-                tell_overdue(self._on_overdue, turn, reason)
-                await asyncio.wait({body})
-            await asyncio.sleep(0)  # let its done callback take it off the list
+        if not body.done():
+            _cancel(body)
+            self._strays.add(turn, body)
+        body.add_done_callback(functools.partial(_log_abandoned, turn))
 
 
 def is_async(function: Callable[..., Any]) -> bool:

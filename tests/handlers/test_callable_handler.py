@@ -235,7 +235,7 @@ class TestCancellation:
         asyncio.run(play())
 
     def test_a_seat_that_waits_for_a_stray_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("crewlet.handlers.callable.STRAY_GRACE_S", 0.02)
+        monkeypatch.setattr("crewlet.handlers.strays.GRACE_S", 0.02)
 
         async def play() -> None:
             release, overdue = threading.Event(), Overdue()
@@ -276,6 +276,50 @@ asyncio.run(main())
             timeout=20,
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "cancelled True\n", "")
+
+    @pytest.mark.field("C23")
+    def test_a_process_leaves_a_coroutine_that_never_ends(self) -> None:
+        script = """
+import asyncio
+from crewlet.handlers import Strays, wrap
+from handler_turns import a_turn, until
+async def stubborn(turn):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            continue
+async def tidy(turn):
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.02)
+        print("tidied up")
+async def main():
+    strays = Strays()
+    calls = [
+        asyncio.create_task(wrap(work, 0, strays=strays)(a_turn(seat)))
+        for seat, work in (("t-1", stubborn), ("t-2", tidy))
+    ]
+    await until(lambda: len(asyncio.all_tasks()) == 5)
+    await asyncio.sleep(0)
+    for call in calls:
+        call.cancel()
+    await asyncio.wait(calls)
+    print(await strays.let_go(0.2), await strays.let_go(0.2))
+asyncio.run(main())
+"""
+        ended = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        said = ended.stdout.splitlines()
+        assert said[0] == "tidied up" and said[-1] == "('t-1',) ()", ended.stdout
+        assert "handler_did_not_stop" in ended.stdout
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 class TestBuilding:
