@@ -106,6 +106,16 @@ def namespace(subject: str) -> str:
     return name
 
 
+def patterns_of(namespace: str) -> tuple[str, ...]:
+    """All subjects of a namespace: under our root, alone, and as a root of its own.
+
+    `crewlet.x` has two segments only and lives in the namespace `crewlet`; what is deeper
+    below our root belongs to other namespaces.
+    """
+    own = "crewlet.*" if namespace == "crewlet" else f"{namespace}.>"
+    return (f"crewlet.{namespace}.>", namespace, own)
+
+
 def handle_of(topic: str) -> str | None:
     """The seat whose topic this is: the inverse of inbox, control and reflect."""
     segments = topic.split(".")

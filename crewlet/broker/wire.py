@@ -16,7 +16,7 @@ import itertools
 import random
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from nats.aio.client import Client
@@ -125,6 +125,11 @@ class Wire:
         if client is not None:
             await hang_up(client)
 
+    def check_live(self) -> None:
+        """NotLive before `open` and after `close`."""
+        if not self._live:
+            raise NotLive("this client of the broker is not started, or was stopped")
+
     def set_servers(self, servers: list[str]) -> None:
         """Dial these from now on: an embedded server came back on another port."""
         self._address = Address(
@@ -208,7 +213,7 @@ class Wire:
         pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         client._pongs.append(pong)
         client._transport.write(_PING)
-        ends = {pong, self._lost()}
+        ends: set[asyncio.Future[Any]] = {pong, self._lost()}
         await asyncio.wait(ends, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         return pong.done()
 
@@ -249,8 +254,7 @@ class Wire:
     # -- inside ----------------------------------------------------------------------------
 
     def _current(self) -> Client:
-        if not self._live:
-            raise NotLive("this client of the broker is not started, or was stopped")
+        self.check_live()
         if self._client is None:
             raise Unavailable("the broker is being dialed")
         return self._client
@@ -276,7 +280,7 @@ class Wire:
         route.sid = client._sid
         # No limit: nothing ever waits here, so nothing may be dropped as a slow consumer's.
         subscription = Subscription(client, route.sid, route.subject, pending_bytes_limit=0)
-        subscription._pending_queue = route
+        subscription._pending_queue = route  # type: ignore[assignment]
         client._subs[route.sid] = subscription
         self._routes[route.sid] = route
         if client.is_connected:  # else the reconnect replays the table
@@ -341,7 +345,8 @@ class Wire:
                 log.warning("broker_redial_failed", error=str(error))
                 await asyncio.sleep(random.uniform(1, 2))  # noqa: S311
             else:
-                return await self._heard_up()
+                await self._heard_up()
+                return
 
     def _tell(self, listeners: list[Hear]) -> None:
         for listener in list(listeners):

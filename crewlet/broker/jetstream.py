@@ -1,0 +1,301 @@
+"""A node's client of a NATS JetStream server: the mailboxes, broadcasts, dead letters, store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import structlog
+
+from actors.delivery import Delivery, HandBack, Mailbox, Verdict
+from actors.ports import (
+    Attachment,
+    MailboxState,
+    NoMailbox,
+    NotLive,
+    Receipt,
+    TooLarge,
+    Unavailable,
+)
+from crewlet.broker import names
+from crewlet.broker.api import Api, ApiError
+from crewlet.broker.broadcast import Broadcast
+from crewlet.broker.dead_letters import DeadLetters
+from crewlet.broker.dial import Address
+from crewlet.broker.history import History
+from crewlet.broker.kv import JetStreamStore
+from crewlet.broker.mailboxes import Mailboxes
+from crewlet.broker.patterns import namespace_of
+from crewlet.broker.port import DeadLetter, Listen, Subscription
+from crewlet.broker.pull import ID_HEADER, Pull
+from crewlet.broker.settings import EVENT_RETENTION_HOURS
+from crewlet.broker.settle import Held, Settler
+from crewlet.broker.topology import Topology
+from crewlet.broker.wire import NoResponders, Wire
+from crewlet.coordination.store import BUCKETS, Store
+
+log = structlog.get_logger(__name__)
+
+CONNECT_S: Final = 10.0
+PUBLISH_S: Final = 5.0
+STOP_S: Final = 5.0
+
+OURS_S: Final = 10.0
+"""After an outage longer than this a mailbox may have got another owner (a lease is valid for
+17 s from its renewal), so that only its owner's own reclaim may touch what is out."""
+
+
+class JetStreamBroker:
+    """See crewlet.broker.port.CompanyBroker.
+
+    `memory` says that the server keeps nothing on files. `exclusive` says that nobody but this
+    process can reach the server, so that what is out was handed to us or is lost.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        memory: bool = False,
+        replicas: int = 1,
+        event_retention_hours: int = EVENT_RETENTION_HOURS,
+        exclusive: bool = False,
+    ) -> None:
+        self._wire = Wire(address)
+        self._api = Api(self._wire)
+        self._topology = Topology(
+            self._api,
+            memory=memory,
+            replicas=replicas,
+            event_retention_hours=event_retention_hours,
+        )
+        self._history = History(self._wire, self._api)
+        self._dead_letters = DeadLetters(self._api, self._history)
+        self._settler = Settler(self._wire, self._dead_letters)
+        self._mailboxes = Mailboxes(self._wire, self._api, self._topology)
+        self._store = JetStreamStore(self._api)
+        self._exclusive = exclusive
+        self._started = False
+        self._down_since: float | None = None
+        self._pulls: set[Pull] = set()
+        self._held: dict[Mailbox, Held] = {}
+        self._wire.on_down.append(self._went_down)
+        self._wire.on_up.append(self._came_up)
+
+    @property
+    def connected(self) -> bool:
+        return self._wire.connected
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    def set_servers(self, servers: list[str]) -> None:
+        """Dial these from now on."""
+        self._wire.set_servers(servers)
+
+    async def start(self) -> None:
+        """Connect and make the streams and buckets that are missing. Unavailable, or
+        BrokerRefused for a server or a stream that would lose mail."""
+        if self._started:
+            return
+        await self._wire.open(CONNECT_S)
+        try:
+            with _in_words_of_the_port():
+                await self._topology.provision()
+                for bucket in BUCKETS:
+                    await self._topology.ensure(self._topology.bucket(bucket.name, bucket.age_s))
+        except BaseException:
+            await self._wire.close()
+            raise
+        self._started = True
+
+    async def stop(self) -> None:
+        """Leave; an outstanding fetch answers, and what is on its way to it is handed back."""
+        if not self._started:
+            return
+        self._started = False
+        leaving = [asyncio.create_task(self.release(pull)) for pull in list(self._pulls)]
+        if leaving and self._wire.connected:
+            await asyncio.wait(leaving, timeout=STOP_S)
+        for task in leaving:
+            task.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
+        self._pulls.clear()
+        await self._wire.close()
+
+    # -- mailboxes -------------------------------------------------------------------------
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        with _in_words_of_the_port():
+            return await self._mailboxes.ensure(mailbox)
+
+    async def attach(self, mailbox: Mailbox, epoch: int) -> Attachment:
+        with _in_words_of_the_port():
+            info = await self._mailboxes.info(mailbox)
+        if info is None:
+            raise NoMailbox(f"nobody ever ensured the mailbox {mailbox}")
+        pull = Pull(
+            self._wire,
+            mailbox,
+            epoch,
+            stream=info["stream_name"],
+            consumer=info["name"],
+            repair=self._repair,
+        )
+        self._pulls.add(pull)
+        return pull
+
+    async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
+        pull = _own(attachment)
+        self._wire.check_live()
+        if pull.cleanup is not None:
+            await asyncio.wait({pull.cleanup})
+        try:
+            deliveries = await pull.fetch(most, wait_s)
+        except BaseException:
+            # Nobody will take what comes of this pull: the server is told so, and then given
+            # back what it had already sent. The next fetch, or the release, waits for that.
+            pull.cleanup = asyncio.create_task(self._hand_back(pull))
+            raise
+        self._held.setdefault(pull.mailbox, Held()).took(deliveries)
+        return deliveries
+
+    async def recall(self, attachment: Attachment) -> None:
+        await _own(attachment).recall()
+
+    async def settle(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        self._wire.check_live()
+        with _in_words_of_the_port():
+            for delivery, verdict in verdicts:
+                await self._settler.settle(delivery, verdict)
+                held = self._held.get(delivery.mailbox)
+                if held is not None:
+                    held.told(delivery.position, verdict)
+
+    async def release(self, attachment: Attachment) -> None:
+        pull = _own(attachment)
+        pull.released = True
+        self._pulls.discard(pull)
+        if pull.cleanup is not None:
+            await asyncio.wait({pull.cleanup})
+        await pull.recall()
+        await self._hand_back(pull)
+
+    async def reclaim(self, mailbox: Mailbox) -> int:
+        with _in_words_of_the_port():
+            return await self._mailboxes.reclaim(mailbox, Held().word)
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        with _in_words_of_the_port():
+            return await self._mailboxes.list(pattern)
+
+    async def delete(self, mailbox: Mailbox) -> bool:
+        with _in_words_of_the_port():
+            return await self._mailboxes.delete(mailbox)
+
+    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+        self._wire.check_live()
+        if len(body) > self._wire.body_limit:
+            raise TooLarge(
+                f"a message of {len(body)} bytes for {topic}: "
+                f"the limit is {self._wire.body_limit} bytes"
+            )
+        with _in_words_of_the_port():
+            stream = await self._topology.ensure_for(topic)
+            headers = {ID_HEADER: message_id} if message_id else None
+            try:
+                answer = await self._api.ask(topic, body, headers=headers, wait_s=PUBLISH_S)
+            except NoResponders:
+                self._topology.forget(stream)  # somebody deleted it: made again on the retry
+                raise
+        return Receipt(position=answer["seq"], duplicate=answer.get("duplicate", False))
+
+    # -- beyond mailboxes ------------------------------------------------------------------
+
+    async def subscribe(self, pattern: str, handler: Listen) -> Subscription:
+        subscription = Broadcast(self._wire, pattern, handler)
+        await self._wire.barrier(PUBLISH_S)  # from now on means: before the next publish
+        return subscription
+
+    async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
+        self._wire.check_live()
+        stream = names.RETAINED.get(namespace_of(pattern))
+        if stream is None:
+            return []
+        with _in_words_of_the_port():
+            stored = await self._history.last(stream, pattern, most)
+        return [(one.subject, one.body) for one in stored]
+
+    async def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        with _in_words_of_the_port():
+            return await self._dead_letters.newest(limit)
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        self._wire.check_live()
+        with _in_words_of_the_port():
+            return await self._dead_letters.get(id)
+
+    async def drop_dead_letter(self, id: str) -> bool:
+        self._wire.check_live()
+        with _in_words_of_the_port():
+            return await self._dead_letters.drop(id)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    async def _hand_back(self, pull: Pull) -> None:
+        """End the pull and return what nobody took, in order. What fails here (the broker is
+        away) is on its list of what is out, and repaired or reclaimed from there."""
+        await pull.quiet()
+        deliveries = pull.leftovers()
+        try:
+            for delivery in deliveries:
+                await self._settler.settle(delivery, HandBack())
+        except (NotLive, Unavailable):
+            log.warning("broker_hand_back_failed", mailbox=str(pull.mailbox), of=len(deliveries))
+
+    async def _repair(self, pull: Pull) -> bool:
+        """After a broken connection: hand back what was lost on its way to us, say again what
+        we may have said in vain. False when it has to be tried again."""
+        held = self._held.get(pull.mailbox, Held())
+        here = pull.positions
+        try:
+            with _in_words_of_the_port():
+                count = await self._mailboxes.reclaim(
+                    pull.mailbox, lambda at: None if at in here else held.word(at)
+                )
+        except Unavailable as error:
+            log.warning("broker_repair_failed", mailbox=str(pull.mailbox), error=str(error))
+            return False
+        if count:
+            log.info("broker_mail_repaired", mailbox=str(pull.mailbox), count=count)
+        return True
+
+    def _went_down(self) -> None:
+        self._down_since = self._down_since or time.monotonic()
+        for pull in self._pulls:
+            pull.went_down()
+
+    def _came_up(self) -> None:
+        since, self._down_since = self._down_since, None
+        outage_s = time.monotonic() - since if since is not None else 0.0
+        for pull in self._pulls:
+            pull.came_up(ours=self._exclusive or outage_s < OURS_S)
+
+
+def _own(attachment: Attachment) -> Pull:
+    if not isinstance(attachment, Pull):
+        raise TypeError(f"{attachment!r} was not attached by this client")
+    return attachment
+
+
+@contextlib.contextmanager
+def _in_words_of_the_port() -> Iterator[None]:
+    """What the server refused although it was asked rightly: it may take it later."""
+    try:
+        yield
+    except ApiError as error:
+        raise Unavailable(f"the broker refused: {error}") from error

@@ -1,0 +1,135 @@
+"""Mailboxes as durables of streams: making, listing, deleting, and a dead holder's mail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+
+from actors.delivery import Mailbox
+from actors.ports import MailboxState
+from crewlet.broker import names, receipts
+from crewlet.broker.api import (
+    MAILBOX_EXISTS,
+    MAILBOX_MISSING,
+    STREAM_MISSING,
+    Api,
+    ApiError,
+)
+from crewlet.broker.patterns import checked_pattern, matches
+from crewlet.broker.topology import Topology
+from crewlet.broker.wire import Wire
+
+log = structlog.get_logger(__name__)
+
+CONFIRM_S: Final = 5.0
+
+
+class Mailboxes:
+    """The verbs of the port that move no mail, and `reclaim`."""
+
+    def __init__(self, wire: Wire, api: Api, topology: Topology) -> None:
+        self._wire = wire
+        self._api = api
+        self._topology = topology
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        """Asked of the broker each time: a peer may have deleted what we once made."""
+        stream = await self._topology.ensure_for(mailbox.topic)
+        try:
+            return await self._create(stream, mailbox)
+        except ApiError as error:
+            if error.code != STREAM_MISSING:
+                raise
+        self._topology.forget(stream)
+        return await self._create(await self._topology.ensure_for(mailbox.topic), mailbox)
+
+    async def info(self, mailbox: Mailbox) -> dict[str, Any] | None:
+        """The durable's own state; None where there is no such mailbox."""
+        stream = names.stream_of(mailbox.topic)
+        try:
+            return await self._api.call(f"CONSUMER.INFO.{stream}.{names.consumer(mailbox)}")
+        except ApiError as error:
+            if error.code in (MAILBOX_MISSING, STREAM_MISSING):
+                return None
+            raise
+
+    async def delete(self, mailbox: Mailbox) -> bool:
+        stream = names.stream_of(mailbox.topic)
+        try:
+            await self._api.call(f"CONSUMER.DELETE.{stream}.{names.consumer(mailbox)}")
+        except ApiError as error:
+            if error.code in (MAILBOX_MISSING, STREAM_MISSING):
+                return False
+            raise
+        return True
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        if not pattern:
+            raise ValueError("an empty pattern lists nothing: '>' lists every mailbox")
+        checked_pattern(pattern)
+        found = []
+        async for stream in self._api.pages("STREAM.NAMES", "streams"):
+            if not stream.startswith("CREWLET_"):
+                continue
+            async for info in self._api.pages(f"CONSUMER.LIST.{stream}", "consumers"):
+                state = _state(info)
+                if state is not None and matches(pattern, state.mailbox.topic):
+                    found.append(state)
+        return sorted(found, key=lambda state: state.mailbox)
+
+    async def reclaim(self, mailbox: Mailbox, word: Callable[[int], bytes | None]) -> int:
+        """Say `word` of each message that is out, in order and confirmed; None passes it over.
+
+        The durable does not say which messages are out; in its stream they are those of the
+        topic between its ack floor and its last delivery that are still there.
+        """
+        info = await self.info(mailbox)
+        if info is None or info["num_ack_pending"] == 0:
+            return 0
+        stream, consumer = names.stream_of(mailbox.topic), names.consumer(mailbox)
+        last, turn = info["delivered"]["stream_seq"], info["delivered"]["consumer_seq"]
+        sequence, count = info["ack_floor"]["stream_seq"] + 1, 0
+        while sequence <= last:
+            question = {"seq": sequence, "next_by_subj": mailbox.topic}
+            message = await self._api.message(stream, question)
+            if message is None or message.sequence > last:
+                break
+            sequence = message.sequence + 1
+            said = word(message.sequence)
+            if said is not None:
+                receipt = receipts.write(stream, consumer, message.sequence, turn)
+                await self._wire.request(receipt, said, wait_s=CONFIRM_S)
+                count += 1
+        # A message that only another group still needs was walked too; the broker ignored that.
+        return min(count, int(info["num_ack_pending"]))
+
+    async def _create(self, stream: str, mailbox: Mailbox) -> bool:
+        config = self._topology.mailbox(mailbox)
+        if await self.info(mailbox) is not None:
+            return False
+        try:
+            await self._api.call(
+                f"CONSUMER.CREATE.{stream}.{config['name']}.{mailbox.topic}",
+                {"stream_name": stream, "config": config, "action": "create"},
+            )
+        except ApiError as error:
+            if error.code != MAILBOX_EXISTS:
+                raise
+            return False
+        return True
+
+
+def _state(info: Mapping[str, Any]) -> MailboxState | None:
+    """None for a durable that does not prove by its name whose it is."""
+    metadata = info["config"].get("metadata") or {}
+    mailbox = Mailbox(topic=metadata.get("topic", ""), group=metadata.get("group", ""))
+    if names.consumer(mailbox) != info["name"]:
+        log.warning(
+            "jetstream_subscription_unnamed", stream=info["stream_name"], consumer=info["name"]
+        )
+        return None
+    return MailboxState(
+        mailbox=mailbox, waiting=info["num_pending"], in_flight=info["num_ack_pending"]
+    )

@@ -1,0 +1,75 @@
+"""How topics, groups and buckets are named in JetStream, and nowhere above this package."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from actors.delivery import Mailbox
+from crewlet import topics
+from crewlet.broker.patterns import matches, namespace_of
+
+READABLE: Final = 180
+"""The readable part of a consumer's name is cut to this; the digest tells names apart."""
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+AGENT: Final = "CREWLET_AGENT"
+NOTIFICATIONS: Final = "CREWLET_NOTIFICATIONS"
+EVENTS: Final = "CREWLET_EVENTS"
+CONFIG: Final = "CREWLET_CONFIG"
+DLQ: Final = "CREWLET_DLQ"
+
+SUBJECTS: Final = {
+    AGENT: topics.AGENT,
+    NOTIFICATIONS: topics.NOTIFICATIONS,
+    EVENTS: topics.EVENTS,
+    CONFIG: topics.CONFIG,
+    DLQ: topics.DEAD_LETTERS,
+}
+"""The streams that every broker has, and the one pattern of each."""
+
+
+RETAINED: Final = {namespace_of(SUBJECTS[name]): name for name in (EVENTS, CONFIG)}
+"""The streams that `recent` reads, by namespace."""
+
+
+def consumer(mailbox: Mailbox) -> str:
+    """`group__topic__digest`, with what JetStream does not take rewritten."""
+    readable = f"{_safe(mailbox.group)}__{_safe(mailbox.topic)}"
+    return f"{readable[:READABLE]}__{topics.digest(mailbox)}"
+
+
+def stream_of(topic: str) -> str:
+    """The stream that keeps a topic: one of ours, or one made on demand for its namespace.
+
+    ValueError for what is no topic or has a namespace that a rewrite would merge with another.
+    """
+    for name, pattern in SUBJECTS.items():
+        if matches(pattern, topic):
+            topics.namespace(topic)
+            return name
+    return on_demand(topics.namespace(topic))
+
+
+def on_demand(namespace: str) -> str:
+    """Upper case is the one rewrite: a namespace is in small letters, so none are merged."""
+    return f"CREWLET_NS_{namespace.upper()}"
+
+
+def subjects_on_demand(namespace: str) -> list[str]:
+    """All subjects of a namespace that no stream of ours has."""
+    return [one for one in topics.patterns_of(namespace) if one not in SUBJECTS.values()]
+
+
+def bucket(name: str) -> str:
+    return f"KV_crewlet_{name}"
+
+
+def keys_of(name: str, key: str = ">") -> str:
+    """The subject of a key in a bucket; of all keys without one."""
+    return f"$KV.crewlet_{name}.{key}"
+
+
+def _safe(text: str) -> str:
+    return _UNSAFE.sub("_", text)

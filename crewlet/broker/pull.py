@@ -1,0 +1,236 @@
+"""One-shot pulls over one subscription: what nats-py's `fetch` promises and does not keep.
+
+A pull asks for "the first message, then all that is there" in one request. The server ends it
+with a status, or by filling the batch. A pull that we want to end is ended by taking away its
+subscription, with a barrier behind which nothing can still be on its way (docs/adr/0003).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+import structlog
+from nats.aio.msg import Msg
+
+from actors.delivery import Delivery, Mailbox
+from actors.ports import NoMailbox, NotLive, Unavailable
+from crewlet.broker import receipts
+from crewlet.broker.topology import SECOND
+from crewlet.broker.wire import Route, Wire, status
+
+log = structlog.get_logger(__name__)
+
+EXPIRY_S: Final = (24.0, 30.0)
+"""How long one pull stays parked; spread, so that a thousand do not end in the same second."""
+
+GRACE_S: Final = 2.0
+"""How much later than its expiry a pull may end before we stop believing in it."""
+
+BARRIER_S: Final = 5.0
+PAUSE_S: Final = (0.05, 0.15)
+ID_HEADER: Final = "Nats-Msg-Id"
+
+_EXPIRED: Final = frozenset({"404", "408"})
+_DELETED: Final = ("consumer deleted", "stream deleted", "consumer not found", "stream not found")
+
+
+class Pull:
+    """This process's hold on one mailbox, from attach to release.
+
+    Not for two tasks at once: one `fetch` at a time, `recall` beside it.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        mailbox: Mailbox,
+        epoch: int,
+        *,
+        stream: str,
+        consumer: str,
+        repair: Callable[[Pull], Awaitable[bool]],
+    ) -> None:
+        self._wire = wire
+        self._mailbox = mailbox
+        self._epoch = epoch
+        self.stream = stream
+        self.consumer = consumer
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._route: Route | None = None
+        self._inbox = ""
+        self._number = 0
+        self._wanted = 0
+        self._arrived: list[Delivery] = []
+        self._end: asyncio.Future[str] | None = None
+        self._quieting: asyncio.Task[None] | None = None
+        self._recalled = False
+        self._repair = repair
+        self._broken = False
+        self.fetching = False
+        self.released = False
+        self.cleanup: asyncio.Task[None] | None = None
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return self._mailbox
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    async def fetch(self, most: int, wait_s: float) -> list[Delivery]:
+        """What the port says. Cancelled or failed, it leaves what arrived to `leftovers`, and
+        its pull to `quiet`."""
+        if self.released:
+            raise NotLive(f"the attachment to {self._mailbox} was released")
+        if self.fetching:
+            raise RuntimeError(f"a second fetch on {self._mailbox}: one at a time")
+        self.fetching, self._recalled, self._wanted = True, False, most
+        try:
+            await self._fill(time.monotonic() + wait_s)
+            if self._recalled:
+                await self.quiet()
+            # Released, its messages belong to whoever released it.
+            return [] if self.released else self.leftovers()
+        finally:
+            self.fetching = False
+
+    async def recall(self) -> None:
+        """Make the outstanding fetch answer; nothing without one."""
+        if self.fetching:
+            self._recalled = True
+            await self.quiet()
+            self._ended("recalled")
+
+    async def quiet(self) -> None:
+        """End the pull at the server. Afterwards all that was sent to us is in `leftovers`,
+        unless the connection broke: then the server's record is the only one."""
+        if self._quieting is None or self._quieting.done():
+            self._quieting = asyncio.create_task(self._take_route())
+        # Not cancelled with its waiter: others wait for the same barrier.
+        await asyncio.wait({self._quieting})
+
+    def leftovers(self) -> list[Delivery]:
+        """What arrived and was not answered yet; whoever takes it settles it."""
+        arrived, self._arrived = self._arrived, []
+        return arrived
+
+    @property
+    def positions(self) -> set[int]:
+        """Of the leftovers."""
+        return {delivery.position for delivery in self._arrived}
+
+    def went_down(self) -> None:
+        """The connection was lost: what has arrived is all that comes of this pull."""
+        if self._arrived:
+            self._ended("lost")
+
+    def came_up(self, *, ours: bool) -> None:
+        """The connection is a new one. The old pull may have survived at the server, or not:
+        without its subscription it is certainly over. `ours`: the mailbox certainly is, so
+        that what was lost on its way to us may be repaired before the next pull."""
+        self._broken = ours
+        if self._route is not None and (self._quieting is None or self._quieting.done()):
+            self._wire.drop(self._route)
+            self._route = None
+        self._ended("up")
+
+    # -- inside ----------------------------------------------------------------------------
+
+    async def _fill(self, deadline: float) -> None:
+        """Pull until something is here, the time is over, or the fetch was recalled."""
+        while not self._recalled:
+            if self._broken and self._wire.connected:
+                self._broken = not await self._repair(self)
+            left_s = max(0.0, deadline - time.monotonic())
+            # Without a connection nothing is sent: a pull in the buffer would come twice.
+            reason = await (self._pull if self._wire.connected else self._wait)(left_s)
+            if self._arrived or self._recalled:
+                return
+            if reason == "deleted":
+                raise NoMailbox(f"the mailbox {self._mailbox} is not there any more")
+            if reason not in _EXPIRED and reason != "up":
+                log.debug("broker_pull_ended", mailbox=str(self._mailbox), reason=reason)
+                await self._wait(min(random.uniform(*PAUSE_S), left_s))  # noqa: S311
+            if deadline - time.monotonic() < 0.001:
+                return
+
+    async def _pull(self, left_s: float) -> str:
+        """One pull, from its request to its end; answers why it ended."""
+        if self._quieting is not None and not self._quieting.done():
+            await self.quiet()
+        if self._route is None:
+            self._inbox = self._wire.new_inbox()
+            self._route = self._wire.route(f"{self._inbox}.*", self._deliver)
+        self._number += 1
+        expiry_s = min(left_s, random.uniform(*EXPIRY_S))  # noqa: S311
+        self._wire.send(self._subject, self._request(expiry_s), f"{self._inbox}.{self._number}")
+        reason = await self._wait(expiry_s + GRACE_S)
+        if reason in ("", "lost"):
+            await self.quiet()
+        return reason
+
+    def _request(self, expiry_s: float) -> bytes:
+        request = {"batch": self._wanted, "no_wait": True}
+        nanoseconds = int(expiry_s * SECOND)
+        return msgspec.json.encode(
+            request | {"expires": nanoseconds} if nanoseconds > 1_000_000 else request
+        )
+
+    async def _wait(self, timeout_s: float) -> str:
+        """Why it was ended; empty when it was not, in time."""
+        self._end = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._end
+        except TimeoutError:
+            return ""
+        finally:
+            self._end = None
+
+    def _ended(self, reason: str) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(reason)
+
+    async def _take_route(self) -> None:
+        route, self._route = self._route, None
+        if route is None:
+            return
+        try:
+            await self._wire.unroute(route, BARRIER_S)
+        except (NotLive, Unavailable):
+            self._wire.drop(route)
+
+    def _deliver(self, message: Msg) -> None:
+        """Inside the read loop: a message of the pull, or the status that ends it."""
+        if receipts.is_receipt(message.reply):
+            self._arrived.append(_delivery(self._mailbox, message))
+            if len(self._arrived) >= self._wanted:
+                self._ended("full")
+        elif message.subject.endswith(f".{self._number}"):
+            self._ended(_reason(message))
+
+
+def _delivery(mailbox: Mailbox, message: Msg) -> Delivery:
+    known = receipts.read(message.reply)
+    return Delivery(
+        mailbox=mailbox,
+        body=message.data,
+        count=known.count if known else None,
+        position=known.sequence if known else 0,
+        receipt=message.reply,
+        message_id=(message.headers or {}).get(ID_HEADER, ""),
+    )
+
+
+def _reason(message: Msg) -> str:
+    code = status(message)
+    text = (message.headers or {}).get("Description", "").lower()
+    if code == "409" and any(phrase in text for phrase in _DELETED):
+        return "deleted"
+    return code if code in _EXPIRED else f"{code} {text}"

@@ -1,0 +1,93 @@
+"""Telling JetStream what became of deliveries, in order."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+import msgspec
+
+from actors.delivery import Dead, Delivery, Done, HandBack, Retry, Verdict
+from crewlet.broker.dead_letters import DeadLetters
+from crewlet.broker.topology import SECOND
+from crewlet.broker.wire import Wire
+
+CONFIRM_S: Final = 5.0
+
+SAID: Final = 64
+"""Acks of a mailbox that are remembered: more than are on their way at any time."""
+
+_ACK: Final = b"+ACK"
+_NAK: Final = b"-NAK"
+_TERM: Final = b"+TERM"
+
+
+class Settler:
+    """Carries out verdicts. One that failed may be told again: each is idempotent."""
+
+    def __init__(self, wire: Wire, dead_letters: DeadLetters) -> None:
+        self._wire = wire
+        self._dead_letters = dead_letters
+
+    async def settle(self, delivery: Delivery, verdict: Verdict) -> None:
+        """Done and Retry are sent. A HandBack is confirmed before this returns (the order of
+        naks is the order of redelivery), a Dead is stored and then confirmed as taken out."""
+        match verdict:
+            case Done():
+                self._wire.send(delivery.receipt, _ACK)
+            case Retry(delay_s=delay_s):
+                self._wire.send(delivery.receipt, _later(delay_s))
+            case HandBack():
+                await self._confirmed(delivery, _NAK)
+            case Dead(reason=reason):
+                await self._dead_letters.store(delivery, reason)
+                await self._confirmed(delivery, _TERM)
+            case _:
+                assert_never(verdict)
+
+    async def _confirmed(self, delivery: Delivery, word: bytes) -> None:
+        """A nak that is not confirmed loses against a pull that follows it."""
+        await self._wire.request(delivery.receipt, word, wait_s=CONFIRM_S)
+
+
+def _later(delay_s: float) -> bytes:
+    nanoseconds = int(delay_s * SECOND)
+    if nanoseconds <= 0:
+        return _NAK
+    return _NAK + b" " + msgspec.json.encode({"delay": nanoseconds})
+
+
+class Held:
+    """What this process was handed of one mailbox, and what it last said about it.
+
+    Words that were on their way when a connection broke may be lost; said again to the
+    broker's own list of what is out, they are the truth, and the rest was lost on its way here.
+    """
+
+    def __init__(self) -> None:
+        self._out: set[int] = set()
+        self._resting: dict[int, float] = {}
+        self._done: deque[int] = deque(maxlen=SAID)
+
+    def took(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self._out.add(delivery.position)
+            self._resting.pop(delivery.position, None)
+
+    def told(self, position: int, verdict: Verdict) -> None:
+        self._out.discard(position)
+        self._resting.pop(position, None)
+        if isinstance(verdict, Retry):
+            self._resting[position] = time.monotonic() + verdict.delay_s
+        elif isinstance(verdict, Done):
+            self._done.append(position)
+
+    def word(self, position: int) -> bytes | None:
+        """What to say about a message that the broker counts as out; None: it is here."""
+        if position in self._out:
+            return None
+        if position in self._resting:
+            return _later(self._resting[position] - time.monotonic())
+        return _ACK if position in self._done else _NAK

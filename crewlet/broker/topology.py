@@ -1,0 +1,252 @@
+"""The streams and durables that keep the mail: made where they are missing, never rewritten.
+
+A stream that exists is compared. A field that decides whether mail is kept (`SAFETY`) refuses
+to run where it differs; one that decides how much is only reported (docs/contract.md 32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+
+from actors.delivery import Mailbox
+from actors.ports import Unavailable
+from crewlet.broker import names
+from crewlet.broker.api import STREAM_EXISTS, STREAM_MISSING, Api, ApiError
+from crewlet.errors import BrokerRefused
+
+log = structlog.get_logger(__name__)
+
+Config = dict[str, Any]
+
+SECOND: Final = 1_000_000_000
+"""JetStream counts durations in nanoseconds."""
+
+ACK_WAIT_S: Final = 1800
+"""Collection (60 s at most) and one turn fit in it together (docs/contract.md 42)."""
+
+MAX_DELIVER: Final = 30
+"""Above the client's budget of 25, which ends every message first: at its own limit the broker
+stops delivering without a word and keeps the message for ever (design: measured)."""
+
+MAX_ACK_PENDING: Final = 100_000
+"""Messages of a mailbox that may be out at once, those that wait for a retry among them. The
+server's default of 1,000 would let 1,000 failing messages hold up all that follow; a client
+holds at most one drain of 100, so this bounds nothing but a storm of failures."""
+
+MAX_WAITING: Final = 512
+
+MAX_CONSUMERS: Final = 1_000_000
+"""2.15 caps a stream at 1,000 consumers unless it states a positive number (-1 does not)."""
+
+DUPLICATES_S: Final = 120
+"""How long a message id is remembered: it must outlast the retries of a publish."""
+
+DEAD_DUPLICATES_S: Final = 3600
+"""A dead letter whose message could not be taken out is stored again when the ack window of
+30 minutes ends: its id must still be known then."""
+
+CONFIG_AGE_S: Final = 3600
+
+SAFETY: Final = ("subjects", "retention", "storage", "discard", "no_ack", "sealed")
+"""These decide whether a message is kept at all."""
+
+LIMITS: Final = ("max_msgs", "max_bytes", "max_msgs_per_subject", "max_age", "max_msg_size")
+"""Unlimited in a mailbox stream; a limit of somebody else's would drop mail silently."""
+
+CAPACITY: Final = ("max_age", "max_consumers", "duplicate_window")
+
+
+class Topology:
+    """What this deployment's streams look like."""
+
+    def __init__(
+        self, api: Api, *, memory: bool, replicas: int, event_retention_hours: int
+    ) -> None:
+        self._api = api
+        self._storage = "memory" if memory else "file"
+        self._replicas = replicas
+        self._age_s = event_retention_hours * 3600
+        self._made: set[str] = set()
+
+    async def provision(self) -> None:
+        """Make the five streams; BrokerRefused names a stream and a field that would lose
+        mail. Idempotent, also against others who do it at the same time."""
+        for config in self.streams():
+            await self.ensure(config)
+
+    async def ensure_for(self, topic: str) -> str:
+        """The stream of a topic, made on demand where its namespace is none of ours."""
+        name = names.stream_of(topic)
+        if name in names.SUBJECTS or name in self._made:
+            return name
+        namespace = name.removeprefix(names.on_demand("")).lower()
+        await self.ensure(self._mail(name, names.subjects_on_demand(namespace)))
+        return name
+
+    def forget(self, stream: str) -> None:
+        """The stream was found missing: make it again on the next demand."""
+        self._made.discard(stream)
+
+    async def ensure(self, config: Config) -> None:
+        """Create or compare one stream."""
+        name = config["name"]
+        present = await self._present(name)
+        if present is None:
+            present = await self._create(config)
+        compare(config, present)
+        self._made.add(name)
+
+    def streams(self) -> list[Config]:
+        return [
+            self._mail(names.AGENT, [names.SUBJECTS[names.AGENT]]),
+            self._mail(names.NOTIFICATIONS, [names.SUBJECTS[names.NOTIFICATIONS]]),
+            self._record(names.EVENTS, self._age_s, DUPLICATES_S),
+            self._record(names.CONFIG, CONFIG_AGE_S, DUPLICATES_S),
+            self._record(names.DLQ, self._age_s, DEAD_DUPLICATES_S),
+        ]
+
+    def bucket(self, name: str, age_s: float | None) -> Config:
+        """The stream of a bucket: the last value of each key, read from the leader only."""
+        stream = names.bucket(name)
+        age = int((age_s or 0) * SECOND)
+        return self._stream(stream, [names.keys_of(name)], "limits") | {
+            "max_age": age,
+            "max_msgs_per_subject": 1,
+            "discard": "new",
+            "deny_delete": True,
+            "allow_rollup_hdrs": True,
+            "allow_direct": False,
+            "duplicate_window": min(DUPLICATES_S * SECOND, age or DUPLICATES_S * SECOND),
+        }
+
+    def mailbox(self, mailbox: Mailbox) -> Config:
+        """The durable of a mailbox. Its metadata is how it is found again: a name is cut."""
+        config: Config = {
+            "durable_name": names.consumer(mailbox),
+            "name": names.consumer(mailbox),
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": ACK_WAIT_S * SECOND,
+            "max_deliver": MAX_DELIVER,
+            "filter_subject": mailbox.topic,
+            "replay_policy": "instant",
+            "max_ack_pending": MAX_ACK_PENDING,
+            "max_waiting": MAX_WAITING,
+            "num_replicas": 0,
+            "metadata": {"topic": mailbox.topic, "group": mailbox.group},
+        }
+        if self._replicas > 1:
+            # On files a message costs 3-5 ms of server CPU and the fleet stops at 473 a second;
+            # counts are lost only when all servers die at once (design: measured).
+            config["mem_storage"] = True
+        return config
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _mail(self, name: str, subjects: list[str]) -> Config:
+        """Kept while a durable has not settled it; covered by none, it is dropped."""
+        return self._stream(name, subjects, "interest")
+
+    def _record(self, name: str, age_s: int, duplicates_s: int) -> Config:
+        """Kept for its age, whoever reads it; direct reads serve `recent`."""
+        return self._stream(name, [names.SUBJECTS[name]], "limits") | {
+            "max_age": age_s * SECOND,
+            "duplicate_window": duplicates_s * SECOND,
+            "allow_direct": True,
+        }
+
+    def _stream(self, name: str, subjects: list[str], retention: str) -> Config:
+        return {
+            "name": name,
+            "subjects": subjects,
+            "retention": retention,
+            "storage": self._storage,
+            "discard": "old",
+            "num_replicas": self._replicas,
+            "max_age": 0,
+            "max_msgs": -1,
+            "max_bytes": -1,
+            "max_msgs_per_subject": -1,
+            "max_msg_size": -1,
+            "max_consumers": MAX_CONSUMERS,
+            "duplicate_window": DUPLICATES_S * SECOND,
+        }
+
+    async def _present(self, name: str) -> Config | None:
+        try:
+            config: Config = (await self._api.call(f"STREAM.INFO.{name}"))["config"]
+        except ApiError as error:
+            if error.code == STREAM_MISSING:
+                return None
+            raise _refused(name, error) from error
+        return config
+
+    async def _create(self, config: Config) -> Config:
+        name = config["name"]
+        try:
+            made: Config = (await self._api.call(f"STREAM.CREATE.{name}", config))["config"]
+        except ApiError as error:
+            if error.code != STREAM_EXISTS:
+                raise _refused(name, error) from error
+            # Somebody else was first, with other words: theirs is compared like any other.
+            present = await self._present(name)
+            if present is None:
+                raise Unavailable(f"the stream {name} comes and goes") from error
+            return present
+        log.info("broker_stream_made", stream=name)
+        return made
+
+
+def compare(wanted: Config, present: Config) -> None:
+    """BrokerRefused for a difference that could lose mail; a log line for one of capacity."""
+    name = wanted["name"]
+    for field in SAFETY:
+        if _field(wanted, field) != _field(present, field):
+            raise _differs(name, field, wanted, present)
+    for field in LIMITS:
+        if wanted["retention"] == "interest" and _field(present, field) > 0:
+            raise _differs(name, field, wanted, present)
+    if _field(present, "num_replicas") < wanted["num_replicas"]:
+        raise _differs(name, "num_replicas", wanted, present)
+    for field in CAPACITY:
+        if _field(wanted, field) != _field(present, field):
+            log.warning(
+                "broker_stream_differs",
+                stream=name,
+                field=field,
+                wanted=_field(wanted, field),
+                present=_field(present, field),
+            )
+
+
+def _field(config: Mapping[str, Any], field: str) -> Any:
+    """A field as it compares: absent is the server's zero, subjects have no order."""
+    value = config.get(field, _ABSENT.get(field, 0))
+    return sorted(value) if field == "subjects" else value
+
+
+_ABSENT: Final[dict[str, Any]] = {
+    "subjects": [],
+    "discard": "old",
+    "storage": "file",
+    "retention": "limits",
+    "no_ack": False,
+    "sealed": False,
+}
+
+
+def _differs(
+    stream: str, field: str, wanted: Mapping[str, Any], present: Mapping[str, Any]
+) -> BrokerRefused:
+    return BrokerRefused(
+        f"the stream {stream} has {field} {_field(present, field)!r} and this node needs "
+        f"{_field(wanted, field)!r}: it was made otherwise, and a running stream is never "
+        "rewritten; move its messages and delete it, or correct the node's settings"
+    )
+
+
+def _refused(stream: str, error: ApiError) -> BrokerRefused:
+    return BrokerRefused(f"the stream {stream} could not be made: {error}")
