@@ -36,7 +36,16 @@ class MemoryClient:
         self._live = True
 
     async def stop(self) -> None:
-        """Leave: a fetch that waits ends with NotLive; what was handed out stays held."""
+        """Leave in order: what was on its way to a fetch goes back, what a fetch brought stays
+        held. Idempotent."""
+        if self._live and not self._broker.down:
+            for attachment in self._attachments.values():
+                attachment.release()
+        self.crash()
+
+    def crash(self) -> None:
+        """The node dies: all that it was handed stays held, until the ack window ends or
+        somebody reclaims it."""
         self._live = False
         for subscription in self._subscriptions:
             subscription.end()

@@ -12,9 +12,9 @@
 `crewlet.testing.conformance` certifies a broker of your own.
 """
 
+from actors.system.virtual import run_virtual
 from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.testing.twin import TwinHarness
-from crewlet.testing.virtual import run_virtual
 
 __all__ = ["MemoryBroker", "MemoryClient", "TwinHarness", "run_virtual"]
