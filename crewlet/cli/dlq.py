@@ -98,9 +98,10 @@ Exit codes: 0 all of them, 4 some of them, 3 none of them.
 @data_option
 @output_option
 def replay(letters: Sequence[str], every: bool, dry_run: bool, data: Path, out: Output) -> int:
-    """Give dead letters a new life: same event, counted from zero, once each.
+    """Give dead letters a new life, once each.
 
-    A letter that was replayed before is left alone and says so.
+    The same event gets a new message, counted from zero. A letter that was replayed before is
+    left alone and says so.
     """
     ids = _chosen(letters, every, data)
     rows = list(ask(data, "dlq.replay", {"ids": ids, "dry_run": dry_run})) if ids else []
