@@ -93,7 +93,7 @@ async def hang_up(client: Client) -> None:
         log.debug("broker_close_failed", error=type(closing.exception()).__name__)
     if client._transport is not None:
         with contextlib.suppress(Exception):
-            client._transport.close()
+            client._transport.close()  # type: ignore[no-untyped-call]
 
 
 def _options(address: Address, hooks: Hooks) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class EmbeddedServer:
         self._program: Path | None = None
         self._child: asyncio.subprocess.Process | None = None
         self._port = -1
+        self._up = False
         self._booting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self.on_moved = on_moved
@@ -78,6 +79,11 @@ class EmbeddedServer:
     def pid(self) -> int | None:
         """Of the child that runs now."""
         return self._child.pid if self._child is not None else None
+
+    @property
+    def ready(self) -> bool:
+        """A child runs, and has said where it listens."""
+        return self._up
 
     async def start(self) -> None:
         """Returns when the server answers. NodeRefused where another process has the folder,
@@ -137,6 +143,7 @@ class EmbeddedServer:
         self._child = await self._fork()
         try:
             self._port = await self._ready(self._child)
+            self._up = True
         except BaseException:
             await self._end_child()
             raise
@@ -181,6 +188,7 @@ class EmbeddedServer:
         while (child := self._child) is not None:
             since = time.monotonic()
             code = await child.wait()
+            self._up = False
             if time.monotonic() - since > HEALTHY_S:
                 delay_s = BACKOFF_S[0]
             log.error("broker_server_died", pid=child.pid, code=code, again_in_s=delay_s)
@@ -206,7 +214,7 @@ class EmbeddedServer:
             self.on_moved(self.url)
 
     async def _end_child(self) -> None:
-        child, self._child = self._child, None
+        child, self._child, self._up = self._child, None, False
         if child is None or child.returncode is not None:
             return
         try:

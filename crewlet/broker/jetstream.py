@@ -76,7 +76,7 @@ class JetStreamBroker:
         self._dead_letters = DeadLetters(self._api, self._history)
         self._settler = Settler(self._wire, self._dead_letters)
         self._mailboxes = Mailboxes(self._wire, self._api, self._topology)
-        self._store = JetStreamStore(self._api)
+        self._store = JetStreamStore(self._api, self._topology.ensure_bucket)
         self._exclusive = exclusive
         self._started = False
         self._down_since: float | None = None
@@ -107,7 +107,7 @@ class JetStreamBroker:
             with _in_words_of_the_port():
                 await self._topology.provision()
                 for bucket in BUCKETS:
-                    await self._topology.ensure(self._topology.bucket(bucket.name, bucket.age_s))
+                    await self._topology.ensure_bucket(bucket)
         except BaseException:
             await self._wire.close()
             raise

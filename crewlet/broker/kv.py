@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from actors.ports import NotLive, Unavailable
@@ -36,8 +36,10 @@ _GONE: Final = frozenset({"DEL", "PURGE"})
 class JetStreamStore:
     """See the port, crewlet.coordination.Store."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, make: Callable[[Bucket], Awaitable[None]]) -> None:
         self._api = api
+        self._make = make
+        self._made: set[str] = set()
         self._limit = asyncio.Semaphore(PARALLEL)
 
     async def get(self, bucket: Bucket, key: str) -> Entry | None:
@@ -74,13 +76,20 @@ class JetStreamStore:
 
     # -- inside ----------------------------------------------------------------------------
 
+    async def _ready(self, bucket: Bucket) -> str:
+        """The stream of a bucket, made on its first use where nobody has."""
+        if bucket.name not in self._made:
+            await self._reached(self._make(bucket))
+            self._made.add(bucket.name)
+        return names.bucket(bucket.name)
+
     async def _limited(self, bucket: Bucket, key: str) -> Entry | None:
         async with self._limit:
             return _live(bucket, await self._last(bucket, key))
 
     async def _keys(self, bucket: Bucket) -> set[str]:
         head = len(names.keys_of(bucket.name, ""))
-        verb = f"STREAM.INFO.{names.bucket(bucket.name)}"
+        verb = f"STREAM.INFO.{await self._ready(bucket)}"
         keys: set[str] = set()
         while True:
             question = {"subjects_filter": names.keys_of(bucket.name), "offset": len(keys)}
@@ -92,7 +101,8 @@ class JetStreamStore:
 
     async def _last(self, bucket: Bucket, key: str) -> Stored | None:
         question = {"last_by_subj": names.keys_of(bucket.name, key)}
-        return await self._reached(self._api.message(names.bucket(bucket.name), question, WAIT_S))
+        stream = await self._ready(bucket)
+        return await self._reached(self._api.message(stream, question, WAIT_S))
 
     async def _write(
         self,
@@ -109,6 +119,7 @@ class JetStreamStore:
             headers[_EXPECT] = str(expect)
         if marker:
             headers[_OPERATION] = "DEL"
+        await self._ready(bucket)
         subject = names.keys_of(bucket.name, key)
         deadline, repeated = time.monotonic() + WAIT_S, False
         while True:

@@ -15,6 +15,7 @@ from actors.delivery import Mailbox
 from actors.ports import Unavailable
 from crewlet.broker import names
 from crewlet.broker.api import STREAM_EXISTS, STREAM_MISSING, Api, ApiError
+from crewlet.coordination.store import Bucket
 from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
@@ -108,11 +109,15 @@ class Topology:
             self._record(names.DLQ, self._age_s, DEAD_DUPLICATES_S),
         ]
 
-    def bucket(self, name: str, age_s: float | None) -> Config:
+    async def ensure_bucket(self, bucket: Bucket) -> None:
+        """The same for the stream of a bucket."""
+        await self.ensure(self.bucket(bucket))
+
+    def bucket(self, bucket: Bucket) -> Config:
         """The stream of a bucket: the last value of each key, read from the leader only."""
-        stream = names.bucket(name)
-        age = int((age_s or 0) * SECOND)
-        return self._stream(stream, [names.keys_of(name)], "limits") | {
+        stream = names.bucket(bucket.name)
+        age = int((bucket.age_s or 0) * SECOND)
+        return self._stream(stream, [names.keys_of(bucket.name)], "limits") | {
             "max_age": age,
             "max_msgs_per_subject": 1,
             "discard": "new",
@@ -127,7 +132,9 @@ class Topology:
         config: Config = {
             "durable_name": names.consumer(mailbox),
             "name": names.consumer(mailbox),
-            "deliver_policy": "all",
+            # A mailbox holds what is published after it was made: with "all" one that is made
+            # again would show what a sibling group still keeps in the stream.
+            "deliver_policy": "new",
             "ack_policy": "explicit",
             "ack_wait": ACK_WAIT_S * SECOND,
             "max_deliver": MAX_DELIVER,
