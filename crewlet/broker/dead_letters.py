@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from actors.delivery import Delivery, Mailbox
+from actors.ports import Unavailable
 from crewlet import topics
 from crewlet.broker import names
-from crewlet.broker.api import MESSAGE_MISSING, SEQUENCE_MISSING, Api, ApiError, Stored
+from crewlet.broker.api import Api, ApiError, Stored
 from crewlet.broker.history import History
 from crewlet.broker.port import DeadLetter
 from crewlet.broker.pull import ID_HEADER
@@ -24,7 +25,6 @@ REASON_BYTES: Final = 2048
 STORE_S: Final = 5.0
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f]+")
-_NO_ID: Final = (MESSAGE_MISSING, SEQUENCE_MISSING)
 
 
 class DeadLetters:
@@ -55,14 +55,14 @@ class DeadLetters:
         return _letter(stored) if stored is not None else None
 
     async def drop(self, id: str) -> bool:
-        if not _is_id(id):
+        if await self.get(id) is None:
             return False
         try:
             await self._api.call(f"STREAM.MSG.DELETE.{names.DLQ}", {"seq": int(id)})
         except ApiError as error:
-            if error.code in _NO_ID:
-                return False
-            raise
+            if await self.get(id) is None:
+                return False  # somebody else was faster; JetStream calls it a failure
+            raise Unavailable(f"the dead letter {id} stays: {error}") from error
         return True
 
 

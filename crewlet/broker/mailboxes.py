@@ -106,9 +106,10 @@ class Mailboxes:
         return min(count, int(info["num_ack_pending"]))
 
     async def _create(self, stream: str, mailbox: Mailbox) -> bool:
-        config = self._topology.mailbox(mailbox)
         if await self.info(mailbox) is not None:
             return False
+        start = await self._topology.last_sequence(stream) + 1
+        config = self._topology.mailbox(mailbox, start)
         try:
             await self._api.call(
                 f"CONSUMER.CREATE.{stream}.{config['name']}.{mailbox.topic}",

@@ -127,14 +127,22 @@ class Topology:
             "duplicate_window": min(DUPLICATES_S * SECOND, age or DUPLICATES_S * SECOND),
         }
 
-    def mailbox(self, mailbox: Mailbox) -> Config:
-        """The durable of a mailbox. Its metadata is how it is found again: a name is cut."""
+    async def last_sequence(self, stream: str) -> int:
+        """Of the newest message that the stream ever had."""
+        return int((await self._api.call(f"STREAM.INFO.{stream}"))["state"]["last_seq"])
+
+    def mailbox(self, mailbox: Mailbox, start: int) -> Config:
+        """The durable of a mailbox, from the sequence `start` on. Its metadata is how it is
+        found again: a name is cut."""
         config: Config = {
             "durable_name": names.consumer(mailbox),
             "name": names.consumer(mailbox),
             # A mailbox holds what is published after it was made: with "all" one that is made
-            # again would show what a sibling group still keeps in the stream.
-            "deliver_policy": "new",
+            # again would show what a sibling group still keeps in the stream. And not "new":
+            # a server that is killed before it wrote the durable's state starts it there again,
+            # behind mail that it acknowledged.
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": start,
             "ack_policy": "explicit",
             "ack_wait": ACK_WAIT_S * SECOND,
             "max_deliver": MAX_DELIVER,
