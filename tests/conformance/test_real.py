@@ -88,21 +88,20 @@ def embedded(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -
     runner.run(real.close())
 
 
-def _cases() -> list[object]:
-    return [
-        pytest.param(
-            broker,
-            case,
-            id=f"{broker}-{case.name}",
-            marks=pytest.mark.certifies(*LINES[broker], *case.lines),
-        )
-        for broker in LINES
-        for case in (*broker_cases, *store_cases)
-        if case.needs != "virtual_time"
-    ]
+CASES = [
+    pytest.param(
+        broker,
+        case,
+        id=f"{broker}-{case.name}",
+        marks=pytest.mark.certifies(*LINES[broker], *case.lines),
+    )
+    for broker in LINES
+    for case in (*broker_cases, *store_cases)
+    if case.needs != "virtual_time"
+]
 
 
-@pytest.mark.parametrize(("broker", "case"), _cases())
+@pytest.mark.parametrize(("broker", "case"), CASES)
 def test_case(
     broker: str, case: Case, runner: asyncio.Runner, request: pytest.FixtureRequest
 ) -> None:

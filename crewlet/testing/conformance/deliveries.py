@@ -250,6 +250,7 @@ async def an_ack_of_an_older_delivery_destroys_the_message(harness: Harness) -> 
 
 @CASES.case(6, 40, needs="restart")
 async def mail_and_counts_outlive_the_broker(harness: Harness) -> None:
+    """Where a message stood in the redelivery queue may be forgotten: an owner reclaims."""
     box = await seat(harness)
     await box.send("a", "b")
     (one,) = await box.fetch(1)
@@ -257,5 +258,6 @@ async def mail_and_counts_outlive_the_broker(harness: Harness) -> None:
     await box.client.stop()
     await harness.restart()
     back = await seat(harness, mailbox=box.mailbox)
+    await back.client.reclaim(back.mailbox)
     taken = await back.take(2)
     assert (bodies(taken), counts(taken)) == (["a", "b"], [2, 1])
