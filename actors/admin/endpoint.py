@@ -58,6 +58,7 @@ class Endpoint:
 
     async def start(self) -> None:
         """Bind and serve. Raises AlreadyServed or UnsafeFolder, and leaves nothing behind."""
+        self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = socket_path(self._data_dir)
         bound = binding.bind(path)
         self._path, self._identity = path, binding.identity(path)

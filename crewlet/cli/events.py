@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from crewlet.cli.options import data_option, output_option
-from crewlet.cli.output import Output
+from crewlet.cli.output import Output, encode
 from crewlet.cli.remote import ask
 from crewlet.cli.table import Column
 
@@ -50,4 +50,25 @@ def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -
     if last is None:
         last = 0 if follow else 20
     args = {"follow": follow, "last": last, "type": kind}
-    out.stream(ask(data, "events", args, follow=follow), COLUMNS)
+    rows = ask(data, "events", args, follow=follow)
+    out.stream(map(_told, rows) if out.format == "table" else rows, COLUMNS)
+
+
+def _told(row: bytes) -> bytes:
+    """The row's columns, with who did what: an event says that itself (docs/contract.md 179)."""
+    from crewlet.errors import CorruptEvent
+    from crewlet.events import decode
+
+    try:
+        event = decode(row)
+    except CorruptEvent:
+        return row
+    return encode(
+        {
+            "timestamp": event.timestamp,
+            "type": event.type,
+            "source": event.source,
+            "id": event.id,
+            "summary": event.summary,
+        }
+    )

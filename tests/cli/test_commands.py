@@ -94,6 +94,7 @@ def test_events_ask_for_what_was_said(node: FakeNode, shell: Shell):
     assert node.asked == [Events(False, 20, "agent_*"), Events(False, 5, "*")]
     assert table[0].split() == ["TIME", "TYPE", "SOURCE", "ID", "SUMMARY"]
     assert table[1].split()[1] == "agent_turn_started"
+    assert table[1].endswith("dev: agent turn started")
 
 
 def test_one_dead_letter_is_shown_whole(node: FakeNode, shell: Shell):

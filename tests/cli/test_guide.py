@@ -42,4 +42,6 @@ def test_the_options_of_the_guide_exist():
         for parameter in command.params
         for option in parameter.opts
     }
-    assert set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", GUIDE.read_text())) <= known | {"--help"}
+    assert set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", GUIDE.read_text())) <= known | {
+        "--help"
+    }

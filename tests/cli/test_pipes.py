@@ -80,6 +80,7 @@ def test_a_follower_leaves_with_its_reader_while_nothing_happens(node: FakeNode,
     assert run.stderr == b""
 
 
+@pytest.mark.field("C35")
 def test_a_follower_ends_with_0_when_the_node_stops(node: FakeNode, shell: Shell):
     with subprocess.Popen(
         [*COMMAND, "events", "--follow", "-o", "json"],
