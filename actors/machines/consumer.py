@@ -123,15 +123,15 @@ class Consumer:
         handler = _ALWAYS.get(type(given)) or _TABLE.get((self.state, type(given)))
         if handler is None:
             raise IllegalInput(f"{type(given).__name__} while {self.state.value}")
-        self._effects = []
         handler(self, given)
-        return self._effects
+        effects, self._effects = self._effects, []
+        return effects
 
     # -- the cycle --------------------------------------------------------------------
 
     def _on_attached(self, given: Attached) -> None:
-        if self.attached:
-            raise IllegalInput("Attached while attached")
+        if self._bound:  # also after a Detach whose pull has not answered yet
+            raise IllegalInput("Attached before the last attachment was released")
         # A quiesce of an earlier attachment is stale. Holds are not: they are taken first.
         self.attached, self._bound = True, True
         self.quiesced = self.deferred = False
@@ -299,6 +299,9 @@ class Consumer:
         self.state = State.RUNNING
 
     def _settle(self, verdicts: Verdicts) -> None:
+        for delivery, verdict in verdicts:
+            if isinstance(verdict, Done | Dead):
+                self._failures.forget(delivery.position)
         self._do(Settle(tuple(verdicts)))
         self._unsettled += 1
         self.state = State.SETTLING
@@ -328,9 +331,6 @@ class Consumer:
                 self.deferred = self.attached
                 if self.deferred:
                     self._do(StartTimer(RESUME, max(0.0, after_s)))
-        for delivery, verdict in verdicts:
-            if isinstance(verdict, Done | Dead):
-                self._failures.forget(delivery.position)
         return verdicts
 
     def _do(self, effect: Effect) -> None:

@@ -1,0 +1,152 @@
+"""Random walks: an honest broker, handlers of every kind, brakes at any moment."""
+
+from __future__ import annotations
+
+import pytest
+from consumer_caller import BOX, Caller, letter
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from actors.delivery import Ack, BatchOptions, Defer, Delivery, Letter, Nak
+from actors.machines import signals
+from actors.machines.consumer import State
+
+NAMES = st.sampled_from(["run", "provider"])
+OUTCOMES = st.sampled_from([Ack(), Nak("boom"), Defer("busy", 3.0)])
+OPTIONS = st.builds(BatchOptions, max_batch=st.integers(1, 4), linger_s=st.sampled_from([0.0, 5.0]))
+MAIL = st.tuples(
+    st.sampled_from("abc"),
+    st.one_of(st.none(), st.integers(0, 5)),
+    st.sampled_from([1, 2, 24, 25, None]),
+)
+
+
+class Walk(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.caller = Caller()
+        self.position = 0
+
+    def letters(self, mail: list[tuple[str, int | None, int | None]]) -> list[Letter]:
+        made = []
+        for key, at, count in mail[: self.caller.pull.most if self.caller.pull else 0]:
+            self.position += 1
+            made.append(letter(self.position, key, at=at, count=count))
+        return made
+
+    # -- the broker and the handlers --------------------------------------------------
+
+    @precondition(lambda self: self.caller.releases == self.caller.attaches)
+    @rule(options=OPTIONS)
+    def attach(self, options: BatchOptions) -> None:
+        self.caller.attach(options)
+
+    @precondition(lambda self: self.caller.pull)
+    @rule(mail=st.lists(MAIL, max_size=4), after_s=st.integers(0, 3), spoiled=st.booleans())
+    def answer_the_pull(self, mail: list, after_s: int, spoiled: bool) -> None:
+        self.caller.now += after_s
+        letters = self.letters(mail)
+        bad = []
+        if spoiled:
+            self.position += 1
+            bad.append(Delivery(BOX, b"\xff", 1, self.position, "spoiled"))
+        self.caller.pulled(*letters, spoiled=bad)
+
+    @precondition(lambda self: self.caller.pull)
+    @rule(options=OPTIONS)
+    def reload(self, options: BatchOptions) -> None:
+        if self.caller.consumer.state is State.PULLING:  # else the drain has its options
+            self.caller.options = options
+
+    @precondition(lambda self: self.caller.pull)
+    @rule()
+    def fail_the_pull(self) -> None:
+        self.caller.pull_failed()
+
+    @precondition(lambda self: self.caller.run)
+    @rule(outcome=OUTCOMES)
+    def end_the_run(self, outcome: Ack | Nak | Defer) -> None:
+        self.caller.ended(outcome)
+
+    @precondition(lambda self: self.caller.abandoned)
+    @rule(outcome=OUTCOMES)
+    def end_a_cut_run(self, outcome: Ack | Nak | Defer) -> None:
+        given = signals.Ended(self.caller.abandoned[-1], outcome)
+        assert self.caller.step(given) == []
+
+    @precondition(lambda self: self.caller.unsettled)
+    @rule()
+    def confirm(self) -> None:
+        self.caller.settled()
+
+    @precondition(lambda self: self.caller.timers)
+    @rule()
+    def fire(self) -> None:
+        self.caller.fired(next(iter(self.caller.timers)))
+
+    # -- brakes -----------------------------------------------------------------------
+
+    @rule(signal=st.sampled_from([signals.Quiesce(), signals.Unquiesce(), signals.Unquiesce()]))
+    def brake(self, signal: signals.Input) -> None:
+        self.caller.step(signal)
+
+    @rule(name=NAMES)
+    def hold(self, name: str) -> None:
+        self.caller.step(signals.Hold(name))
+
+    @rule(name=NAMES)
+    def lift(self, name: str) -> None:
+        self.caller.step(signals.Lift(name))
+
+    @rule(signal=st.sampled_from([signals.Detach(), signals.Cut()]))
+    def let_go(self, signal: signals.Input) -> None:
+        self.caller.step(signal)
+
+    @precondition(lambda self: self.position > 8)
+    @rule()
+    def drain_the_client(self) -> None:
+        self.caller.step(signals.Pause())
+
+    # -- what always holds ------------------------------------------------------------
+
+    @invariant()
+    def the_machine_and_its_caller_agree(self) -> None:
+        caller, consumer = self.caller, self.caller.consumer
+        assert consumer.braked == caller.braked
+        assert consumer.held == len(caller.unanswered)
+        assert (consumer.running is None) == (caller.run is None)
+        assert 0 <= caller.attaches - caller.releases <= 1
+
+    @invariant()
+    def a_braked_consumer_recalls_its_pull_and_a_free_one_is_at_something(self) -> None:
+        caller = self.caller
+        if caller.braked:
+            assert caller.pull is None or caller.recalled
+        else:
+            assert caller.pull or caller.run or caller.unsettled or caller.timers
+
+    def teardown(self) -> None:
+        caller = self.caller
+        caller.quiet(Nak("boom"))
+        caller.step(signals.Detach())
+        caller.quiet()
+        assert caller.unanswered == []
+        assert caller.releases == caller.attaches
+        assert caller.timers == {}
+        assert caller.consumer.state is State.DETACHED
+
+
+Walk.TestCase.settings = settings(
+    derandomize=True,
+    max_examples=300,
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.certifies(34, 35, 65, 66, 67, 68, 79, 80, 83, 84)
+class TestWalk(Walk.TestCase):
+    pass
