@@ -1,0 +1,131 @@
+"""The dispatcher: whose turn it is, system work first, and the loop's I/O between slices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.system.address import Address
+from actors.system.messages import DeadLetter
+from actors.system.virtual import VirtualLoop
+
+if TYPE_CHECKING:
+    from actors.system.cell import Cell
+
+MESSAGES_A_TURN: Final = 16
+"""Messages that one actor handles before the next has its turn."""
+
+SLICE_S: Final = 0.002
+"""Seconds of messages before the loop sees to its I/O and timers."""
+
+TURNS_A_SLICE: Final = 2048
+"""The same bound where time stands still (a virtual loop)."""
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+class Dispatcher:
+    """Runs cells on one loop. All state is touched on the loop's thread alone.
+
+    `signals` is system work (starts, stops, failures): all of it runs, between two messages,
+    before any mail. `outbox` holds what the running handler wants done when it returns.
+    """
+
+    def __init__(self, *, seed: int | None, mailbox_bound: int, shuffle: bool) -> None:
+        self.loop: asyncio.AbstractEventLoop
+        self.log = logging.getLogger("actors.system")
+        self.mailbox_bound = mailbox_bound
+        self.ready: deque[Cell] = deque()
+        self.signals: deque[Callable[[], None]] = deque()
+        self.outbox: list[tuple[Address | None, Any]] = []
+        self.current: Cell | None = None
+        self.armed = False
+        self.until = 0.0
+        self.time: Callable[[], float] = time.monotonic
+        self.dead_letters: dict[str, int] = {}
+        self.on_dead_letter: Callable[[DeadLetter], None] | None = None
+        self.context = contextvars.Context()
+        self._seed = seed
+        self._shuffle = shuffle
+        self.chance: Random
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Bind to `loop`. On a virtual loop time stands while messages run, so turns are
+        counted instead, and the loop's seed is the default."""
+        self.loop = loop
+        if isinstance(loop, VirtualLoop):
+            self.time = _no_time
+            if self._seed is None:
+                self._seed = loop.random.getrandbits(32)
+        self.chance = Random(self._seed)  # noqa: S311 - jitter and order, not a secret
+
+    def arm(self) -> None:
+        """Let the loop run us soon. The context is ours, not that of whoever happens to call:
+        trace ids of one caller must not leak into the work of others."""
+        if not self.armed:
+            self.armed = True
+            self.loop.call_soon(self._slice, context=self.context)
+
+    def signal(self, work: Callable[[], None]) -> None:
+        """Have system work done before the next message of anybody."""
+        self.signals.append(work)
+        if not self.armed:
+            self.arm()
+
+    def _slice(self) -> None:
+        """Run messages for one slice, then give the loop a turn."""
+        self.until = self.time() + SLICE_S
+        try:
+            if self._shuffle:
+                self._run_shuffled()
+            else:
+                self._run()
+        finally:
+            self.current = None
+            self.armed = False
+            if self.ready or self.signals:
+                self.arm()
+
+    def _run(self) -> None:
+        ready, signals, now = self.ready, self.signals, self.time
+        for _ in range(TURNS_A_SLICE):
+            if signals:
+                signals.popleft()()
+            elif ready:
+                ready.popleft().turn()
+            else:
+                return
+            if now() >= self.until and now is not _no_time:
+                return
+
+    def _run_shuffled(self) -> None:
+        """The simulation's order: any ready actor may be next, chosen by the seed."""
+        ready, signals, chance = self.ready, self.signals, self.chance
+        for _ in range(TURNS_A_SLICE):
+            if signals:
+                signals.popleft()()
+            elif ready:
+                ready.rotate(chance.randrange(len(ready)))
+                ready.popleft().turn()
+            else:
+                return
+
+    def dead_letter(self, to: Address, message: object, sender: Address, reason: str) -> None:
+        """Count it, and show it to whoever asked for dead letters. Only its type is logged."""
+        self.dead_letters[reason] = self.dead_letters.get(reason, 0) + 1
+        self.log.debug(
+            "dead_letter", extra={"to": str(to), "kind": type(message).__name__, "reason": reason}
+        )
+        if self.on_dead_letter is not None:
+            try:
+                self.on_dead_letter(DeadLetter(to, message, sender, reason))
+            except Exception as error:
+                self.log.error("dead_letter_hook_failed", extra={"error": type(error).__name__})

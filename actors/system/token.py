@@ -1,0 +1,97 @@
+"""What waits in a mailbox and can still be withdrawn: timers, ends of effects, ends of actors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from actors.system.address import Address
+from actors.system.messages import EffectEnded, Terminated
+
+if TYPE_CHECKING:
+    from actors.system.actor_cell import ActorCell
+
+
+class Token:
+    """A message to come. It belongs to one incarnation, and dies with it (`live` False)."""
+
+    __slots__ = ("cell", "live")
+
+    def __init__(self, cell: ActorCell) -> None:
+        self.cell = cell
+        self.live = True
+
+    def unwrap(self) -> object:
+        """The message, now that it is this token's turn."""
+        raise NotImplementedError
+
+
+class Timer(Token):
+    """One named timer: in the loop's heap, then at most once in the mailbox, then over."""
+
+    __slots__ = ("handle", "message", "name")
+
+    def __init__(self, cell: ActorCell, name: str, after_s: float, message: object) -> None:
+        super().__init__(cell)
+        self.name = name
+        self.message = message
+        self.handle = cell.base.loop.call_later(max(0.0, after_s), self._due)
+
+    def _due(self) -> None:
+        if self.live:
+            self.cell.enqueue(self, self.cell.address)
+
+    def unwrap(self) -> object:
+        self.live = False
+        del self.cell.timers[self.name]
+        return self.message
+
+    def withdraw(self) -> None:
+        self.live = False
+        self.handle.cancel()
+
+
+class Effect(Token):
+    """A coroutine at work for one incarnation."""
+
+    __slots__ = ("tag", "task")
+
+    def __init__(self, cell: ActorCell, task: asyncio.Task[object], tag: object) -> None:
+        super().__init__(cell)
+        self.tag = tag
+        self.task = task
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self.cell.effect_ended(self)
+        if not task.cancelled() and task.exception() is not None and not self.live:
+            self.cell.base.log.debug("effect_discarded", extra={"actor": str(self.cell.address)})
+
+    def unwrap(self) -> object:
+        if self.task.cancelled():
+            return EffectEnded(self.tag, error=asyncio.CancelledError())
+        error = self.task.exception()
+        if error is not None:
+            return EffectEnded(self.tag, error=error)
+        return EffectEnded(self.tag, value=self.task.result())
+
+
+class Watch(Token):
+    """One actor's interest in the end of another."""
+
+    __slots__ = ("address", "reason")
+
+    def __init__(self, cell: ActorCell, address: Address) -> None:
+        super().__init__(cell)
+        self.address = address
+        self.reason = ""
+
+    def gone(self, reason: str) -> None:
+        if self.live:
+            self.reason = reason
+            self.cell.enqueue(self, self.address)
+
+    def unwrap(self) -> object:
+        self.live = False
+        self.cell.watches.pop(self.address, None)
+        return Terminated(self.address, self.reason)
