@@ -62,6 +62,7 @@ class EmbeddedServer:
         self._child: asyncio.subprocess.Process | None = None
         self._port = -1
         self._up = False
+        self._stopped = False
         self._booting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self.on_moved = on_moved
@@ -88,6 +89,8 @@ class EmbeddedServer:
     async def start(self) -> None:
         """Returns when the server answers. NodeRefused where another process has the folder,
         BrokerRefused where the server cannot run. Leaves nothing behind when it fails."""
+        if self._stopped:
+            raise BrokerRefused("the embedded broker was stopped: open another one")
         if self._watching is not None:
             return
         self._booting = asyncio.create_task(self._boot())
@@ -102,7 +105,9 @@ class EmbeddedServer:
         self._booting.result()
 
     async def stop(self) -> None:
-        """End the child, within TERM_S and a moment; also one that is starting. Idempotent."""
+        """End the child, within TERM_S and a moment; also one that is starting. For good:
+        its credentials were for one boot. Idempotent."""
+        self._stopped = True
         for task in (self._booting, self._watching):
             if task is not None and not task.done():
                 task.cancel()

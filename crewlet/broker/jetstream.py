@@ -144,7 +144,7 @@ class JetStreamBroker:
             epoch,
             stream=info["stream_name"],
             consumer=info["name"],
-            repair=self._repair,
+            care=self,
         )
         self._pulls.add(pull)
         return pull
@@ -257,9 +257,17 @@ class JetStreamBroker:
         except (NotLive, Unavailable):
             log.warning("broker_hand_back_failed", mailbox=str(pull.mailbox), of=len(deliveries))
 
-    async def _repair(self, pull: Pull) -> bool:
-        """After a broken connection: hand back what was lost on its way to us, say again what
-        we may have said in vain. False when it has to be tried again."""
+    async def gone(self, pull: Pull) -> bool:
+        """Care of a pull: nobody serves it. An unknown answer is no."""
+        try:
+            with _in_words_of_the_port():
+                return await self._mailboxes.info(pull.mailbox) is None
+        except Unavailable:
+            return False
+
+    async def repair(self, pull: Pull) -> bool:
+        """Care of a pull: its connection broke. Hand back what was lost on its way to us, say
+        again what we may have said in vain. False when it has to be tried again."""
         held = self._held.get(pull.mailbox, Held())
         here = pull.positions
         try:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import structlog
@@ -31,12 +30,23 @@ EXPIRY_S: Final = (24.0, 30.0)
 GRACE_S: Final = 2.0
 """How much later than its expiry a pull may end before we stop believing in it."""
 
-BARRIER_S: Final = 5.0
+BARRIER_S: Final = 3.0
 PAUSE_S: Final = (0.05, 0.15)
 ID_HEADER: Final = "Nats-Msg-Id"
 
 _EXPIRED: Final = frozenset({"404", "408"})
+_HARMLESS: Final = _EXPIRED | {"up", ""}
 _DELETED: Final = ("consumer deleted", "stream deleted", "consumer not found", "stream not found")
+
+
+class Care(Protocol):
+    """What a pull asks of its client when something went wrong."""
+
+    async def repair(self, pull: Pull) -> bool:
+        """Hand back what was lost on its way to us; False: try again later."""
+
+    async def gone(self, pull: Pull) -> bool:
+        """The mailbox does not exist any more."""
 
 
 class Pull:
@@ -53,7 +63,7 @@ class Pull:
         *,
         stream: str,
         consumer: str,
-        repair: Callable[[Pull], Awaitable[bool]],
+        care: Care,
     ) -> None:
         self._wire = wire
         self._mailbox = mailbox
@@ -69,7 +79,7 @@ class Pull:
         self._end: asyncio.Future[str] | None = None
         self._quieting: asyncio.Task[None] | None = None
         self._recalled = False
-        self._repair = repair
+        self._care = care
         self._broken = False
         self.fetching = False
         self.released = False
@@ -144,21 +154,30 @@ class Pull:
 
     async def _fill(self, deadline: float) -> None:
         """Pull until something is here, the time is over, or the fetch was recalled."""
-        while not self._recalled:
+        while True:
             if self._broken and self._wire.connected:
-                self._broken = not await self._repair(self)
+                self._broken = False
+                self._broken = not await self._care.repair(self) or self._broken
+            if self._recalled:
+                return
             left_s = max(0.0, deadline - time.monotonic())
             # Without a connection nothing is sent: a pull in the buffer would come twice.
             reason = await (self._pull if self._wire.connected else self._wait)(left_s)
             if self._arrived or self._recalled:
                 return
-            if reason == "deleted":
-                raise NoMailbox(f"the mailbox {self._mailbox} is not there any more")
-            if reason not in _EXPIRED and reason != "up":
-                log.debug("broker_pull_ended", mailbox=str(self._mailbox), reason=reason)
-                await self._wait(min(random.uniform(*PAUSE_S), left_s))  # noqa: S311
+            await self._after(reason, left_s)
             if deadline - time.monotonic() < 0.001:
                 return
+
+    async def _after(self, reason: str, left_s: float) -> None:
+        """A pull brought nothing. Ends by the clock and by a reconnect are pulled again at
+        once; a refusal after a pause, unless the mailbox is what is missing."""
+        if reason in _HARMLESS:
+            return
+        log.debug("broker_pull_ended", mailbox=str(self._mailbox), reason=reason)
+        if reason == "deleted" or (reason.startswith("503") and await self._care.gone(self)):
+            raise NoMailbox(f"the mailbox {self._mailbox} is not there any more")
+        await self._wait(min(random.uniform(*PAUSE_S), left_s))  # noqa: S311
 
     async def _pull(self, left_s: float) -> str:
         """One pull, from its request to its end; answers why it ended."""
@@ -202,9 +221,12 @@ class Pull:
         if route is None:
             return
         try:
-            await self._wire.unroute(route, BARRIER_S)
+            complete = await self._wire.unroute(route, BARRIER_S)
         except (NotLive, Unavailable):
             self._wire.drop(route)
+            complete = False
+        # A server that lived and did not answer may have sent more than we have seen.
+        self._broken = self._broken or (self._wire.connected and not complete)
 
     def _deliver(self, message: Msg) -> None:
         """Inside the read loop: a message of the pull, or the status that ends it."""

@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import psutil
+
 from actors.delivery import Delivery, Done, Mailbox
 from crewlet import topics
 from crewlet.broker.dial import Address
@@ -60,6 +62,12 @@ async def connected(folder: Path, *, memory: bool = True) -> AsyncIterator[JetSt
             yield client
         finally:
             await client.stop()
+
+
+async def freeze(pid: int) -> None:
+    """Returns when the process runs no more; the caller continues it."""
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
 
 
 async def until(holds: Callable[[], object], within_s: float = SOON_S) -> None:
