@@ -31,7 +31,7 @@ from crewlet.errors import NodeRefused
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OrgStarted, OrgStopped, TaskAssigned
-from crewlet.handlers import Handler, build_handler, wrap
+from crewlet.handlers import Handler, Strays, build_handler, wrap
 from crewlet.inbound.dispatch import Dispatch, Services
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
@@ -42,7 +42,7 @@ from crewlet.node.data_folder import DataFolder
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.presence import Presence
-from crewlet.node.verbs import verbs_of
+from crewlet.node.verbs import explained, verbs_of
 from crewlet.queue import EventQueue, Published
 from crewlet.web import WebServer, make_app
 
@@ -87,6 +87,7 @@ class Node:
         self.settings = settings or NodeSettings()
         self.clock: Clock = clock or SystemClock()
         self.turns = Turns(self.settings.node.max_concurrent)
+        self.strays = Strays()
         self.stopping = asyncio.Event()
         self.lost = False
         self._folder = None if broker is not None and not admin else DataFolder(Path(data))
@@ -139,7 +140,7 @@ class Node:
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
         if self._admin and self._folder is not None:
-            endpoint = Endpoint(self._folder.path, verbs_of(self))
+            endpoint = Endpoint(self._folder.path, verbs_of(self), explain=explained)
             await endpoint.start()
             self._closers.push_async_callback(endpoint.stop)
 
@@ -170,6 +171,7 @@ class Node:
             self.edge.draining = True
             bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
             self._drained = await self.runtime.drain(bound_s)
+            await self.strays.let_go()
             interrupted = tuple(f"{seat} {key}" for seat, key in self._drained.cut)
             body = OrgStopped(company=self.company.name, interrupted=interrupted)
             self._record(types.ORG_STOPPED, body)
@@ -229,12 +231,26 @@ class Node:
         )
         return await self.queue.publish(topics.inbox(handle), event)
 
+    def on_answer(self, heard: Callable[[str, str], None]) -> None:
+        """Call `heard(handle, answer)` for each turn that this node finishes with an answer."""
+
+        def listener(topic: str, event: Event) -> None:
+            if (
+                event.type == types.AGENT_TURN_COMPLETED
+                and event.value("outcome", str, "") == "ack"
+            ):
+                heard(event.value("agent_role", str, ""), event.value("answer", str, ""))
+
+        self.queue.add_listener(listener)
+
     # -- how seats are made -----------------------------------------------------------
 
     def _handler(self, seat: Seat) -> Handler | None:
         """The seat's own, else the embedder's, else the company's. ConfigError if it is broken."""
         if seat.handler is None and self._turn is not None:
-            return wrap(self._turn, TURN_TIMEOUT_S, on_overdue=self.turns.overdue)
+            return wrap(
+                self._turn, TURN_TIMEOUT_S, on_overdue=self.turns.overdue, strays=self.strays
+            )
         spec = self.company.handler_of(seat)
         if spec is None:
             log.warning("seat_without_handler", seat=seat.handle)
@@ -244,6 +260,7 @@ class Node:
             on_overdue=self.turns.overdue,
             folder=self._company_folder,
             secrets=self._secrets(),
+            strays=self.strays,
         )
 
     def _secrets(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from actors.delivery import Mailbox
@@ -62,12 +63,8 @@ async def _row(node: Node, seat: Seat, states: Mapping[Mailbox, MailboxState]) -
         return known
     mail = states.get(topics.inbox_of(seat.handle))
     tally = node.turns.tally(seat.handle)
-    return SeatRow(
-        handle=seat.handle,
-        name=seat.name,
-        kind=seat.kind,
-        unit=seat.unit,
-        contact=contact,
+    return msgspec.structs.replace(
+        known,
         state=await _state(node, seat),
         owner=node.node_id,
         waiting=mail.waiting if mail else None,

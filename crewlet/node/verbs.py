@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct
 
-from actors.admin import Refused, Verb
+from actors.admin import Failure, Refused, Verb
 from actors.admin.verbs import AnyVerb
+from actors.ports import BrokerError
 from crewlet import topics
-from crewlet.errors import NodeRefused
+from crewlet.errors import CrewletError, NodeRefused
 from crewlet.events import Event, decode, encode
 from crewlet.node import dead_letters
 from crewlet.node.seats import seat_rows
@@ -77,6 +78,15 @@ def verbs_of(node: Node) -> Mapping[str, AnyVerb]:
         "dlq.drop": Verb(Drop, answers.dlq_drop),
         "events": Verb(Events, answers.events, follows=True),
     }
+
+
+def explained(error: Exception) -> Failure | None:
+    """Our own errors in their own words; anything else is a bug, and is told as one."""
+    if isinstance(error, CrewletError):
+        return Failure(error.code, str(error), exit=2 if error.blame == "caller" else 1)
+    if isinstance(error, BrokerError):
+        return Failure("broker", f"the broker did not do it: {error}", exit=1)
+    return None
 
 
 class _Answers:

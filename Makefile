@@ -1,0 +1,61 @@
+# Everything a newcomer needs: `make up` runs the demo company, `make test` all that CI runs.
+# Only python3 (3.11 or newer) and make have to be there.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help up test lint types imports tests thespian certified long bench clean
+
+help:
+	@echo "make up         run the demo company (Ctrl-C stops it)"
+	@echo "make test       lint, types, import rules, tests, Thespian's own tests"
+	@echo "make certified  which promises of docs/contract.md a passing test shows"
+	@echo "make bench      the benchmarks"
+	@echo "make long       what takes too long for every run"
+	@echo "make clean      remove the environment and what was built"
+
+# A folder of the wrong Python is said in a sentence, not in a traceback.
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "crewlet needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+up: $(STAMP)
+	@exec $(BIN)/crewlet up
+
+test: lint types imports thespian tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+thespian: $(STAMP)
+	$(BIN)/python -m tests.thespian.run
+
+# Last, so that the run ends with the test runner's own lines.
+tests: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m 'not long' --certified=.certified.json
+
+certified: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -q -m 'not long' --certified=.certified.json
+	$(BIN)/python -m tests.certified.report
+
+long: $(STAMP)
+	$(BIN)/python -m pytest -m long --timeout=3600
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks boot
+
+clean:
+	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .certified.json build *.egg-info
