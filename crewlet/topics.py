@@ -13,7 +13,9 @@ from typing import Final
 from actors.delivery import Mailbox
 
 _HANDLE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_SEGMENT: Final = re.compile(r"[^\s.*>\x00-\x20\x7f]+")
+_SEGMENT: Final = re.compile(r"[^\s.*>\x00-\x20\x7f-\x9f\ud800-\udfff]+")
+_REWRITTEN: Final = re.compile(r"[\s*>\x00-\x20\x7f-\x9f\ud800-\udfff]")
+_BOXES: Final = ("inbox", "control", "reflect")
 _NAMESPACE: Final = re.compile(r"[a-z0-9_]+")
 
 AGENT: Final = "crewlet.agent.>"
@@ -26,6 +28,8 @@ INBOUND: Final = "crewlet.notifications.inbound"
 
 DIGEST_LENGTH: Final = 12
 
+MAX_SUBJECT_BYTES: Final = 255
+
 
 def is_handle(text: str) -> bool:
     """A handle is one subject token: small letters, digits, `-` and `_`, at most 63."""
@@ -34,9 +38,8 @@ def is_handle(text: str) -> bool:
 
 def is_subject(text: str) -> bool:
     """No empty segment, white space, wildcard or control character; at most 255 bytes."""
-    return len(text.encode()) <= 255 and all(
-        _SEGMENT.fullmatch(segment) is not None for segment in text.split(".")
-    )
+    segments = all(_SEGMENT.fullmatch(segment) is not None for segment in text.split("."))
+    return segments and len(text.encode()) <= MAX_SUBJECT_BYTES
 
 
 def inbox(handle: str) -> str:
@@ -77,11 +80,14 @@ def inbound() -> Mailbox:
 
 
 def dead_letter(mailbox: Mailbox) -> str:
-    """Outside `crewlet.*`, so that no live stream shows poison; the digest is the identity."""
+    """Outside `crewlet.*`, so that no live stream shows poison; the digest is the identity,
+    and what stands before it is cut where the whole would be too long for a subject."""
     head = ".".join(
-        re.sub(r"[\s*>\x00-\x20\x7f]", "_", segment) or "_"
+        _REWRITTEN.sub("_", segment) or "_"
         for segment in f"{mailbox.topic}.{mailbox.group}".split(".")
     )
+    room = MAX_SUBJECT_BYTES - len("dlq..") - DIGEST_LENGTH
+    head = head.encode()[:room].decode(errors="ignore").rstrip(".")
     return _checked(f"dlq.{head}.{digest(mailbox)}")
 
 
@@ -119,9 +125,8 @@ def patterns_of(namespace: str) -> tuple[str, ...]:
 def handle_of(topic: str) -> str | None:
     """The seat whose topic this is: the inverse of inbox, control and reflect."""
     segments = topic.split(".")
-    if len(segments) == 4 and segments[:2] == ["crewlet", "agent"]:
-        return segments[2]
-    return None
+    ours = len(segments) == 4 and segments[:2] == ["crewlet", "agent"] and segments[3] in _BOXES
+    return segments[2] if ours and is_handle(segments[2]) else None
 
 
 def _agent(handle: str, box: str) -> str:
