@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
@@ -154,8 +154,10 @@ def encode(event: Event) -> bytes:
 
 
 def decode(data: bytes) -> Event:
-    """The inverse of `encode`. Raises CorruptEvent on bytes that are no event."""
+    """The inverse of `encode`. Raises CorruptEvent on bytes that are no event. A timestamp
+    without an offset is UTC: no node's own zone decides what is older."""
     try:
+        data.decode()  # what is kept verbatim is never read: nobody else would look at its text
         wire = _wire.decode(data)
         fields = _fields.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
@@ -167,7 +169,7 @@ def decode(data: bytes) -> Event:
     return Event(
         id=wire.id,
         type=wire.type,
-        timestamp=wire.timestamp,
+        timestamp=wire.timestamp if wire.timestamp.tzinfo else wire.timestamp.replace(tzinfo=UTC),
         source=wire.source or "",
         payload=_copied(wire.payload or {}),
         trace=Trace(
