@@ -29,6 +29,9 @@ HEADROOM_BYTES: Final = 64 * 1024
 PENDING_BYTES: Final = 64 * 1024 * 1024
 """What may wait for a stalled or absent server before sending is refused."""
 
+OLDEST: Final = (2, 11)
+"""The first with batched direct reads; 2.15 is what was measured."""
+
 RECONNECT_S: Final = (0.1, 0.2)
 CONNECT_S: Final = 2
 
@@ -127,6 +130,12 @@ async def _heard_error(error: Exception) -> None:
 
 
 def _check_server(client: Client) -> None:
+    version = client.connected_server_version
+    if (version.major, version.minor) < OLDEST:
+        raise BrokerRefused(
+            f"the server is nats-server {version.major}.{version.minor} and "
+            f"{OLDEST[0]}.{OLDEST[1]} or later is needed"
+        )
     if client.max_payload < RECORD_BYTES:
         raise BrokerRefused(
             f"the server's max_payload is {client.max_payload} bytes and a record may have "

@@ -36,6 +36,7 @@ from crewlet.broker.settle import Held, Settler
 from crewlet.broker.topology import Topology
 from crewlet.broker.wire import NoResponders, Wire
 from crewlet.coordination.store import BUCKETS, Store
+from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
 
@@ -108,8 +109,12 @@ class JetStreamBroker:
                 await self._topology.provision()
                 for bucket in BUCKETS:
                     await self._topology.ensure_bucket(bucket)
-        except BaseException:
+        except BaseException as error:
             await self._wire.close()
+            if isinstance(error, NoResponders):
+                raise BrokerRefused(
+                    "the server runs without JetStream: enable it in the server's configuration"
+                ) from error
             raise
         self._started = True
 
@@ -184,6 +189,9 @@ class JetStreamBroker:
             await asyncio.wait({pull.cleanup})
         await pull.recall()
         await self._hand_back(pull)
+        held = self._held.get(pull.mailbox)
+        if held is not None and held.empty:
+            del self._held[pull.mailbox]
 
     async def reclaim(self, mailbox: Mailbox) -> int:
         with _in_words_of_the_port():

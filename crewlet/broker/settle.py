@@ -71,6 +71,11 @@ class Held:
         self._resting: dict[int, float] = {}
         self._done: deque[int] = deque(maxlen=SAID)
 
+    @property
+    def empty(self) -> bool:
+        """Nothing is out, and nothing rests."""
+        return not self._out and not self._resting
+
     def took(self, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries:
             self._out.add(delivery.position)

@@ -124,6 +124,9 @@ class Wire:
         client, self._client = self._client, None
         if client is not None:
             await hang_up(client)
+        self._routes.clear()
+        if self._gone is not None and not self._gone.done():
+            self._gone.set_result(None)
 
     def check_live(self) -> None:
         """NotLive before `open` and after `close`."""

@@ -206,13 +206,16 @@ def test_stopping_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
             if not starting.cancelled():
                 starting.exception()
             assert server.pid is None
-        for turns in (0, 3, 40):
-            starting = asyncio.create_task(EmbeddedServer(tmp_path).start())
+        for turns in (0, 3, 12, 30):
+            server = EmbeddedServer(tmp_path)
+            starting = asyncio.create_task(server.start())
             for _ in range(turns):
                 await asyncio.sleep(0.0005)
             starting.cancel()
             await asyncio.wait({starting})
-            assert not starting.cancelled() or not _children()
+            if not starting.cancelled():  # it was faster
+                await server.stop()
+            assert not _children()
         assert not _children()
 
     asyncio.run(play())
