@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import structlog
 from msgspec import Struct
 
-from actors.ports import BrokerError, Clock, Receipt, TooLarge, Unavailable
+from actors.ports import BrokerError, Clock, NotLive, Receipt, TooLarge, Unavailable
 from crewlet import topics
 from crewlet.broker.port import CompanyBroker, Subscription
 from crewlet.errors import CorruptEvent, CrewletError, PublishUnknown
@@ -60,7 +60,8 @@ class EventQueue:
     ) -> Published:
         """Store the event under `message_id` (its own id unless told); the caller's event is
         never written to. Raises TooLarge before anything is sent, PublishUnknown after
-        `within_s` seconds without an answer, NotLive once the client has stopped."""
+        `within_s` seconds without an answer (or when the client stops meanwhile), NotLive where
+        the client has stopped before anything was sent."""
         stamped = event.stamped(self._node_id)
         body = encode(stamped)
         if len(body) > MAX_EVENT_BYTES:
@@ -76,22 +77,28 @@ class EventQueue:
     ) -> Receipt:
         """Unknown is not failed: the same message id again, until the broker says."""
         started, pause_s = self._clock.monotonic(), RETRY_S
+        unknown = False
         while True:
             try:
                 return await self._broker.publish(topic, body, message_id=message_id)
             except Unavailable:
+                unknown = True
                 if self._clock.monotonic() - started + pause_s > within_s:
                     raise PublishUnknown(message_id, topic, within_s) from None
+            except NotLive:
+                if not unknown:
+                    raise
+                waited_s = self._clock.monotonic() - started  # an earlier try may be stored
+                raise PublishUnknown(message_id, topic, waited_s) from None
             await asyncio.sleep(pause_s)
             pause_s = min(LONGEST_RETRY_S, pause_s * 2)
 
     async def record(self, event: Event, *, within_s: float = 10.0) -> None:
         """Publish onto the record of what happened. A record that the broker does not take is
         logged and given up: what is recorded must not hold up what is done."""
-        topic = topics.event(event.type)
         try:
-            await self.publish(topic, event, within_s=within_s)
-        except (BrokerError, CrewletError) as error:
+            await self.publish(topics.event(event.type), event, within_s=within_s)
+        except (BrokerError, CrewletError, ValueError) as error:  # ValueError: no topic, no text
             log.error("event_not_recorded", type=event.type, id=event.id, error=str(error))
 
     def record_soon(self, event: Event) -> None:
@@ -124,7 +131,7 @@ class EventQueue:
         for listener in self._listeners:
             try:
                 listener(topic, event)
-            except Exception:
+            except (Exception, asyncio.CancelledError):  # it may look at somebody's task
                 log.exception("publish_listener_failed", topic=topic, id=event.id)
 
     def _run_behind(self, coroutine: Coroutine[Any, Any, object]) -> None:
