@@ -41,8 +41,10 @@ from crewlet.errors import BrokerRefused
 log = structlog.get_logger(__name__)
 
 CONNECT_S: Final = 10.0
+PROBE_S: Final = 2.0
 PUBLISH_S: Final = 5.0
 STOP_S: Final = 5.0
+GONE_S: Final = 0.1
 
 OURS_S: Final = 10.0
 """After an outage longer than this a mailbox may have got another owner (a lease is valid for
@@ -106,6 +108,7 @@ class JetStreamBroker:
         await self._wire.open(CONNECT_S)
         try:
             with _in_words_of_the_port():
+                await self._api.call("INFO", wait_s=PROBE_S)
                 await self._topology.provision()
                 for bucket in BUCKETS:
                     await self._topology.ensure_bucket(bucket)
@@ -124,13 +127,11 @@ class JetStreamBroker:
             return
         self._started = False
         leaving = [asyncio.create_task(self.release(pull)) for pull in list(self._pulls)]
-        if leaving and self._wire.connected:
-            await asyncio.wait(leaving, timeout=STOP_S)
-        for task in leaving:
-            task.cancel()
-        await asyncio.gather(*leaving, return_exceptions=True)
+        if leaving:
+            await asyncio.wait(leaving, timeout=STOP_S if self._wire.connected else GONE_S)
         self._pulls.clear()
-        await self._wire.close()
+        await self._wire.close()  # ends whatever still waits for the broker
+        await asyncio.gather(*leaving, return_exceptions=True)
 
     # -- mailboxes -------------------------------------------------------------------------
 

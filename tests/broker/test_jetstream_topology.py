@@ -149,9 +149,7 @@ def test_a_namespace_of_nobody_gets_a_stream_on_demand(tmp_path: Path) -> None:
 
 
 @pytest.mark.certifies(25)
-def test_a_stream_on_demand_that_was_deleted_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_on_demand_that_was_deleted_is_made_again(tmp_path: Path) -> None:
     async def play() -> None:
         async with connected(tmp_path) as client:
             mailbox = Mailbox("crewlet.custom.a", "group")
@@ -237,7 +235,7 @@ def test_a_server_with_a_small_payload_is_refused_by_setting_and_number(tmp_path
 def test_a_server_without_jetstream_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crewlet.broker.api.WAIT_S", 0.3)
+    monkeypatch.setattr("crewlet.broker.jetstream.PROBE_S", 0.2)
 
     async def play() -> None:
         async with plain_server(tmp_path, "max_payload: 8650752") as address:
