@@ -75,7 +75,10 @@ def _join(row: _Row, seats: Sequence[str], at: datetime) -> None:
 def _decoded(entry: Entry | None, identity: str) -> tuple[_Row, int | None]:
     if entry is None:
         return _Row(identity, {}), None
-    return msgspec.json.decode(entry.value, type=_Row), entry.revision
+    try:
+        return msgspec.json.decode(entry.value, type=_Row), entry.revision
+    except msgspec.MsgspecError as error:
+        raise StoreUnavailable(f"the followers of {identity} cannot be read: {error}") from None
 
 
 def _key(identity: str) -> str:

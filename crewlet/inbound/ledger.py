@@ -68,7 +68,7 @@ class Ledger:
             key = _key(seat, row.event_id)
             await self._store.create(LEDGER, key, msgspec.json.encode(row))
         except Conflict:
-            log.info("ledger_row_exists", seat=seat, event=row.event_id)
+            log.info("ledger_row_exists", seat=seat, event_id=row.event_id)
 
     async def forget(self, seat: str, event_id: str) -> None:
         """An operator replays the event: it may be worked once more."""
