@@ -26,7 +26,7 @@ class EmbeddedBroker(JetStreamBroker):
                 user=server.address.user,
                 password=server.address.password,
             ),
-            memory=not settings.store_dir,
+            memory=not settings.folder,
             event_retention_hours=settings.event_retention_hours,
             exclusive=True,
         )
@@ -73,8 +73,8 @@ async def open_broker(settings: StreamSettings, *, node_id: str, data_dir: Path)
 
 
 async def _embedded(settings: StreamSettings, node_id: str, data_dir: Path) -> CompanyBroker:
-    folder = (data_dir / (settings.store_dir or FOLDER)).absolute()
-    server = EmbeddedServer(folder, sync=settings.sync if settings.store_dir else None)
+    folder = (data_dir / (settings.folder or FOLDER)).absolute()
+    server = EmbeddedServer(folder, sync=settings.sync if settings.folder else None)
     await server.start()
     broker = EmbeddedBroker(server, settings, node_id)
     try:

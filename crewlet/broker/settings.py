@@ -16,22 +16,32 @@ EVENT_RETENTION_HOURS: Final = 720
 """30 days (docs/contract.md 29)."""
 
 
+STORE: Final = "stream"
+"""Below the data folder: a company's mail survives a restart unless somebody asks otherwise."""
+
+
 class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`type` decides who runs the broker; everything above it is the same for all three.
 
-    `store_dir` is where an embedded broker keeps its files: empty keeps mail in memory, a
-    relative path starts at the node's data folder. `sync` is `always` (an acknowledged write
-    is on the disk) or `interval` (every two minutes, nats-server's own default: faster, and a
-    power loss takes what was acknowledged since). `url` belongs to `type: nats`; several
+    `store_dir` is where an embedded broker keeps its files: `stream` below the node's data
+    folder unless told, a relative path starts there too; empty keeps mail in memory. `sync` is
+    `always` (an acknowledged write is on the disk) or `interval` (every two minutes,
+    nats-server's own default: faster, and a power loss takes what was acknowledged since).
+    `url` belongs to `type: nats`; several
     servers are separated by commas. `replicas` is how many of them hold each message.
     """
 
     type: Kind = "embedded"
-    store_dir: str = ""
+    store_dir: str | None = None
     sync: Sync = "always"
     url: str = ""
     replicas: int = 1
     event_retention_hours: int = EVENT_RETENTION_HOURS
+
+    @property
+    def folder(self) -> str:
+        """Where an embedded broker keeps its files; empty where it keeps none."""
+        return STORE if self.store_dir is None else self.store_dir
 
 
 def checked(settings: StreamSettings) -> StreamSettings:

@@ -29,7 +29,8 @@ Shape: TypeAlias = Literal[
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """One key. `of` names the section inside a table; `spellings` are accepted as well."""
+    """One key. `of` names the section inside a table; `spellings` are accepted as well;
+    `may_be_empty` where '' says something."""
 
     shape: Shape
     about: str
@@ -41,6 +42,7 @@ class Key(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     of: str = ""
     spellings: tuple[str, ...] = ()
+    may_be_empty: bool = False
 
 
 Section: TypeAlias = Mapping[str, Key]

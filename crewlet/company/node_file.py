@@ -78,8 +78,10 @@ _STREAM: Final = {
     ),
     "store_dir": Key(
         shape="line",
-        example="stream",
-        about="Folder of an embedded broker, below the data folder unless absolute.",
+        default="stream",
+        example="/var/lib/acme/stream",
+        may_be_empty=True,
+        about="Folder of an embedded broker, below the data folder; '' keeps mail in memory.",
     ),
     "sync": Key(
         shape="line",

@@ -229,6 +229,8 @@ def _converted(value: str, node: Text, key: Key) -> object:
         case "flag":
             flag = scalars.flag(value)
             return _Fault(_misread(node, "true or false")) if flag is None else flag
+    if key.may_be_empty and not node.text:
+        return ""
     fault = scalars.text_fault(value) if key.shape == "text" else scalars.line_fault(value)
     if fault:
         return _Fault(f"the text {shown(node.text)} {fault}" if node.text else "the text is empty")

@@ -273,7 +273,8 @@ def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
 def test_without_a_store_nothing_is_kept(tmp_path: Path) -> None:
     async def play() -> None:
         for _ in range(2):
-            broker = await open_broker(StreamSettings(), node_id="n", data_dir=tmp_path)
+            settings = StreamSettings(store_dir="")
+            broker = await open_broker(settings, node_id="n", data_dir=tmp_path)
             assert await broker.ensure(box()) is True
             await broker.stop()
         assert not list(tmp_path.rglob("scratch"))

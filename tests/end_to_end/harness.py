@@ -96,7 +96,7 @@ class Company:
         return [r for r in rows if r["kind"] == kind and (not seat or r["seat"] == seat)]
 
     def start(self, *args: str, env: Mapping[str, str] | None = None, wait: bool = True) -> Running:
-        command = [sys.executable, "-m", "crewlet.cli.entry", "up", str(self.file)]
+        command = [sys.executable, "-m", "crewlet", "up", str(self.file)]
         command += ["--data", str(self.data), "--port", "0", "--quiet", *args]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
@@ -143,7 +143,7 @@ class Running:
             return None
 
     def call(self, verb: str, **args: Any) -> list[dict[str, Any]]:
-        return [json.loads(row) for row in AdminClient(self.company.data).call(verb, args)]
+        return list(AdminClient(self.company.data).call(verb, args))  # type: ignore[arg-type]
 
     def send(self, seat: str, text: str) -> str:
         return str(self.call("send", handle=seat, text=text)[0]["event_id"])

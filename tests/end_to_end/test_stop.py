@@ -22,7 +22,7 @@ from tests.end_to_end.harness import SECRET, UP_WITHIN_S, Company, Running, unti
 def test_ctrl_c_in_a_terminal_lets_turns_end(tmp_path: Path) -> None:
     company = Company(tmp_path)
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "crewlet.cli.entry", "up", str(company.file)]
+    command = [sys.executable, "-m", "crewlet", "up", str(company.file)]
     process = subprocess.Popen(
         [*command, "--data", str(company.data), "--port", "0"],
         stdin=slave,
@@ -106,7 +106,7 @@ def test_followers_do_not_hold_up_the_exit(tmp_path: Path) -> None:
     company = Company(tmp_path)
     node = company.start()
     follower = subprocess.Popen(
-        [sys.executable, "-m", "crewlet.cli.entry", "events", "--follow", "-o", "jsonl"]
+        [sys.executable, "-m", "crewlet", "events", "--follow", "-o", "jsonl"]
         + ["--data", str(company.data)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -176,7 +176,7 @@ def test_as_process_1_it_stops_and_reaps(tmp_path: Path) -> None:
     company.file.write_text("\n".join(text))
     process = subprocess.Popen(
         [str(unshare), "-pf", "--mount-proc", "--kill-child", sys.executable, "-m"]
-        + ["crewlet.cli.entry", "up", str(company.file), "--data", str(company.data)]
+        + ["crewlet", "up", str(company.file), "--data", str(company.data)]
         + ["--port", "0", "--quiet"],
         env={**os.environ, "T_SECRET": SECRET},
         start_new_session=True,

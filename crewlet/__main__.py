@@ -1,0 +1,5 @@
+"""`python -m crewlet`: the same as the console script."""
+
+from crewlet.cli.entry import main
+
+main()
