@@ -21,6 +21,7 @@ from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, TurnTriggerSkipped
 from crewlet.handlers import Handler
+from crewlet.handlers.outcomes import outcome_of, raised
 from crewlet.inbound.build_turn import build_turn
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger, Worked
@@ -113,17 +114,23 @@ class Dispatch:
             raise
         finally:
             turns.ended(turn.turn_id, clock.now())
-        await self._services.queue.record(self._completion(turn, trace, outcome))
+        completion = self._completion(turn, trace, outcome)
+        try:
+            await self._services.queue.record(completion)
+        except asyncio.CancelledError:
+            self._services.queue.record_soon(completion)  # under its id: stored once
+            raise
         await self._reflect(turn, trace, outcome)
         return outcome
 
     async def _handled(self, turn: Turn) -> Outcome:
-        """The handler's outcome; whatever it raises is a failure of the turn."""
+        """The handler's outcome, in text that the record can carry; whatever it raises is a
+        failure of the turn."""
         try:
-            return await self._handler(turn)
+            return outcome_of(await self._handler(turn))
         except Exception as error:
             log.exception("handler_raised", seat=self._seat.handle, turn=turn.turn_id)
-            return Nak(reason=f"{type(error).__name__}: {error}"[:500])
+            return raised(error)
 
     async def _completed(self, turn: Turn, outcome: Ack) -> Outcome:
         """Finished means recorded: without its row in the ledger a turn's mail goes back."""
