@@ -20,7 +20,7 @@ from actors.ports import BrokerError, Clock
 from crewlet import sources, topics
 from crewlet.company import Company
 from crewlet.coordination.store import CLAIMS, Store
-from crewlet.errors import CorruptEvent, CrewletError, StoreUnavailable
+from crewlet.errors import CrewletError, StoreUnavailable
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.events.types import (
@@ -68,7 +68,8 @@ class Router:
         event = event_of(partition.letters[0])
         try:
             raw = event.read(RawWebhook)
-        except CorruptEvent as error:
+            _ = raw.body
+        except ValueError as error:  # no such body, or no base64 in it
             await self._skip(event, 0, UNREADABLE_PAYLOAD, str(error), ())
             return Ack()
         if await self._routed_before(event, raw):
