@@ -80,14 +80,13 @@ class ActorCell(Cell):
         if message.__class__ in self.urgent:
             self._push_urgent(message, sender)
             return
-        inbox = self.inbox
-        if len(inbox) + len(self.batch) >= self.base.mailbox_bound:
-            self.base.dead_letter(self.address, message, sender, "full")
+        inbox, base = self.inbox, self.base
+        if len(inbox) + len(self.batch) >= base.mailbox_bound:
+            base.dead_letter(self.address, message, sender, "full")
             return
         inbox.append((message, sender))
         if not self.scheduled and self.open:
             self.scheduled = True
-            base = self.base
             base.ready.append(self)
             if not base.armed:
                 base.arm()
@@ -115,44 +114,41 @@ class ActorCell(Cell):
             self.batch.append((message, sender))
 
     def turn(self) -> None:
+        """The inner loop of the system: written out, without calls that can be spared."""
+        if not self.open or not (self.batch or self.inbox):
+            self.scheduled = False
+            return
         base = self.base
-        signals, outbox, table, now = base.signals, base.outbox, self.table, base.time
-        me = self.address
-        actor: Any = self.actor
+        outbox, find, batch, actor = base.outbox, self.table.get, self.batch, self.actor
         base.current = self
         for _ in range(MESSAGES_A_TURN):
-            if not self.open:
-                self.scheduled = False
-                break
-            if self.batch:
-                message, sender = self.batch.pop()
-            elif self.inbox:
-                if len(self.inbox) == 1:
-                    message, sender = self.inbox.pop()
-                else:
-                    self.batch, self.inbox = self.inbox, self.batch
-                    self.batch.reverse()
-                    message, sender = self.batch.pop()
-            else:
-                self.scheduled = False
-                break
+            if not batch:
+                batch = self.inbox
+                self.batch, self.inbox = batch, self.batch
+                batch.reverse()
+            message, sender = batch.pop()
             try:
-                handler = table.get(message.__class__)
+                handler = find(message.__class__)
                 if handler is None:
                     self._dispatch_other(message, sender)
                 else:
                     handler(actor, message, sender)
             except BaseException as error:
                 self._handler_raised(error)
-                continue
+                self.scheduled = False
+                break
             if outbox:
+                me = self.address
                 for to, act in outbox:
                     if to is None:
                         act()
                     else:
                         to.endpoint.push(act, me)
                 outbox.clear()
-            if signals or now() >= base.until:
+            if not batch and not self.inbox:
+                self.scheduled = False
+                break
+            if base.signals or base.time() >= base.until:
                 base.ready.append(self)
                 break
         else:
@@ -178,10 +174,15 @@ class ActorCell(Cell):
             self.actor.unhandled(message, sender)
 
     def _guarded(self, work: Callable[[], None]) -> bool:
-        """Run `work` as a handler: commit what it did, or drop it and fail. False: it failed."""
+        """Run `work` as a handler: commit what it did, or drop it and fail. False: it failed.
+        Inside this actor's own handler it is a part of that one."""
         base = self.base
-        previous, outbox = base.current, base.outbox
-        base.current, base.outbox = self, []
+        if base.current is self:
+            work()
+            return True
+        previous, base.current = base.current, self
+        held = base.outbox.copy()
+        base.outbox.clear()
         try:
             work()
         except BaseException as error:
@@ -191,7 +192,8 @@ class ActorCell(Cell):
             self.commit()
             return True
         finally:
-            base.current, base.outbox = previous, outbox
+            base.current = previous
+            base.outbox.extend(held)
 
     def commit(self) -> None:
         """Carry out what the handler wanted, in its order."""

@@ -103,7 +103,7 @@ class Dispatcher:
                 ready.popleft().turn()
             else:
                 return
-            if now() >= self.until and now is not _no_time:
+            if now() >= self.until:
                 return
 
     def _run_shuffled(self) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 class Endpoint(Protocol):
     """Takes mail for one address."""
 
+    @property
+    def base(self) -> Dispatcher:
+        """The system it belongs to."""
+
     def push(self, message: object, sender: Address) -> None:
         """Take a message. Never raises, never runs the receiver."""
 

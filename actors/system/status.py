@@ -1,5 +1,6 @@
 """Thespian's status answer for one cell. Waiting messages are shown by type, never formatted."""
 
+# mypy: disable-error-code="no-untyped-call"
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -58,6 +58,6 @@ class Intensity:
     def backoff(self, rule: Supervision, chance: Random) -> float:
         """Seconds to wait before the restart that was admitted last."""
         doublings = min(max(len(self._times) - 1, 0), 63)
-        return min(rule.backoff_cap_s, rule.backoff_s * 2**doublings) * (
+        return min(rule.backoff_cap_s, rule.backoff_s * 2.0**doublings) * (
             0.5 + 0.5 * chance.random()
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Hashable
 from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -66,7 +65,8 @@ class ThespianCell(Cell):
     def construct(self, requirements: dict[str, Any] | None) -> None:
         """Make the instance; raises what its constructor raises."""
         offered = {"capabilities": self.base.capabilities, "requirements": requirements}
-        wanted = _accepted(self.cls)
+        kind: type = self.cls
+        wanted = _accepted(kind)
         actor = self.cls(**{name: offered[name] for name in wanted})
         actor.__dict__["_myRef"] = self
         self.actor = actor
@@ -99,7 +99,7 @@ class ThespianCell(Cell):
     def _handle(self, message: object, sender: Address) -> None:
         if isinstance(message, StatusRequest):
             due = [handle.when() for handle in self.wakeups]
-            sender.endpoint.push(actor_status(self, due), self.address)
+            self.base.post(sender, actor_status(self, due), self.address)
             return
         self._deliver(message, sender)
         if isinstance(message, ActorExitRequest):
@@ -128,7 +128,7 @@ class ThespianCell(Cell):
             else:
                 return
         if not isinstance(message, PoisonMessage | ChildActorExited):
-            sender.endpoint.push(poison(message, details), self.address)
+            self.base.post(sender, poison(message, details), self.address)
 
     # -- the end
 
@@ -193,7 +193,7 @@ class ThespianCell(Cell):
         return self.base.create(self, cls, requirements, global_name, source_hash)
 
     def actor_send(self, to: ActorAddress, message: object) -> None:
-        self.base.resolve(to).endpoint.push(message, self.address)
+        self.base.post(to, message, self.address)
 
     def wakeupAfter(self, period: timedelta | float, payload: object) -> None:
         def wake() -> None:
@@ -244,7 +244,7 @@ class ThespianCell(Cell):
 
 
 @lru_cache(maxsize=1024)
-def _accepted(cls: Hashable) -> tuple[str, ...]:
+def _accepted(cls: type) -> tuple[str, ...]:
     """Which of Thespian's optional constructor arguments a class takes, by name."""
-    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    parameters = inspect.signature(cls).parameters
     return tuple(name for name in ("capabilities", "requirements") if name in parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,6 @@ from thespian.actors import (
     ActorSystemFailure,
     DeadEnvelope,
     InvalidActorAddress,
-    InvalidActorSpecification,
     ThespianGeneration,
 )
 
@@ -37,6 +37,7 @@ from actors.system.vocabulary import (
     dead_envelope,
     fits,
     is_internal,
+    no_class,
     no_system_for,
     seconds,
 )
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from actors.system.base import AsyncioSystemBase
 
 T = TypeVar("T")
+
+VERSION: Final = "4.0.1"
+"""Of Thespian: what the cells were written against."""
 
 SHUTDOWN_S: Final = 10.0
 """Seconds that the blocking `shutdown` waits for the actors to end."""
@@ -89,6 +93,8 @@ class ThespianFace(Dispatcher):
         if system is not None:
             system.capabilities.update(self.capabilities)
             self.capabilities = system.capabilities
+        self.capabilities.setdefault("Python Version", tuple(sys.version_info))
+        self.capabilities.setdefault("Thespian Version", VERSION)
         self.capabilities.setdefault("Thespian Generation", ThespianGeneration)
         self.capabilities.setdefault("Thespian ActorSystem Name", "asyncio")
         self.capabilities.setdefault("Thespian ActorSystem Version", 1)
@@ -158,7 +164,7 @@ class ThespianFace(Dispatcher):
             return self.global_names[global_name]
         known = class_of(cls)
         if not isinstance(known, type) or not issubclass(known, ThespianActor):
-            raise InvalidActorSpecification(cls)
+            raise no_class(cls)
         base = self.as_base()
         cell: Cell
         if issubclass(known, Actor):
@@ -282,6 +288,14 @@ class ThespianFace(Dispatcher):
         handler = self.dead_letter_handler
         if handler is not None and handler is not to and not isinstance(message, DeadEnvelope):
             handler.endpoint.push(dead_envelope(to, message), sender)
+
+    def post(self, to: ActorAddress, message: object, sender: Address) -> None:
+        """Send for a Thespian actor, which may hold an address of another system's loop."""
+        end = self.resolve(to).endpoint
+        if end.base.loop is self.loop:
+            end.push(message, sender)
+        else:
+            end.base.loop.call_soon_threadsafe(end.push, message, sender)
 
     def updateCapability(self, name: str, value: object = None) -> None:
         """Set a capability, or remove it with None; actors that need it are not stopped."""

@@ -93,7 +93,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         waiting = sorted(task.get_name() for task in asyncio.all_tasks(self))
         return f"nothing is ready and no timer is set; tasks that wait: {', '.join(waiting)}"
 
-    def run_in_executor(  # type: ignore[override]
+    def run_in_executor(
         self,
         executor: Executor | None,
         func: Callable[[Unpack[Ts]], T],

@@ -12,6 +12,7 @@ from thespian.actors import (
     ActorSystemMessage,
     ChildActorExited,
     DeadEnvelope,
+    InvalidActorSpecification,
     NoCompatibleSystemForActor,
     PoisonMessage,
     WakeupMessage,
@@ -90,4 +91,8 @@ def fits(
 
 
 def no_system_for(cls: type[ThespianActor]) -> NoCompatibleSystemForActor:
-    return NoCompatibleSystemForActor(cls, "no compatible system")
+    return NoCompatibleSystemForActor(cls, "No compatible ActorSystem")
+
+
+def no_class(spec: object) -> InvalidActorSpecification:
+    return InvalidActorSpecification(spec, "no actor class")
