@@ -122,7 +122,8 @@ def _options(address: Address, hooks: Hooks) -> dict[str, Any]:
 
 def _next_server(servers: list[Server], _info: dict[str, Any]) -> tuple[Server | None, float]:
     """The one that failed least, after a wait that spreads a fleet's return."""
-    return min(servers, key=lambda server: server.reconnects), random.uniform(*RECONNECT_S)  # noqa: S311
+    wait_s = random.uniform(*RECONNECT_S)  # noqa: S311
+    return min(servers, key=lambda server: server.reconnects), wait_s
 
 
 async def _heard_error(error: Exception) -> None:

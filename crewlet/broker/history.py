@@ -11,7 +11,8 @@ from nats.aio.msg import Msg
 
 from actors.ports import Unavailable
 from crewlet.broker.api import STREAM_MISSING, WAIT_S, Api, ApiError, Stored, timestamp
-from crewlet.broker.wire import Wire, status
+from crewlet.broker.route import status
+from crewlet.broker.wire import Wire
 
 MOST: Final = 10_000
 """An answer is held in memory whole."""

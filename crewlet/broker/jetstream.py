@@ -82,6 +82,7 @@ class JetStreamBroker:
         self._store = JetStreamStore(self._api, self._topology.ensure_bucket)
         self._exclusive = exclusive
         self._started = False
+        self._gate = asyncio.Lock()
         self._down_since: float | None = None
         self._pulls: set[Pull] = set()
         self._held: dict[Mailbox, Held] = {}
@@ -103,8 +104,19 @@ class JetStreamBroker:
     async def start(self) -> None:
         """Connect and make the streams and buckets that are missing. Unavailable, or
         BrokerRefused for a server or a stream that would lose mail."""
-        if self._started:
-            return
+        async with self._gate:
+            if not self._started:
+                await self._begin()
+                self._started = True
+
+    async def stop(self) -> None:
+        """Leave; an outstanding fetch answers, and what is on its way to it is handed back."""
+        async with self._gate:
+            if self._started:
+                self._started = False
+                await self._leave()
+
+    async def _begin(self) -> None:
         await self._wire.open(CONNECT_S)
         try:
             with _in_words_of_the_port():
@@ -119,13 +131,8 @@ class JetStreamBroker:
                     "the server runs without JetStream: enable it in the server's configuration"
                 ) from error
             raise
-        self._started = True
 
-    async def stop(self) -> None:
-        """Leave; an outstanding fetch answers, and what is on its way to it is handed back."""
-        if not self._started:
-            return
-        self._started = False
+    async def _leave(self) -> None:
         leaving = [asyncio.create_task(self.release(pull)) for pull in list(self._pulls)]
         if leaving:
             await asyncio.wait(leaving, timeout=STOP_S if self._wire.connected else GONE_S)

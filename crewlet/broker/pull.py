@@ -19,8 +19,9 @@ from nats.aio.msg import Msg
 from actors.delivery import Delivery, Mailbox
 from actors.ports import NoMailbox, NotLive, Unavailable
 from crewlet.broker import receipts
+from crewlet.broker.route import Route, status
 from crewlet.broker.topology import SECOND
-from crewlet.broker.wire import Route, Wire, status
+from crewlet.broker.wire import Wire
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +30,9 @@ EXPIRY_S: Final = (24.0, 30.0)
 
 GRACE_S: Final = 2.0
 """How much later than its expiry a pull may end before we stop believing in it."""
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""What one pull may bring: a drain of a hundred of the largest messages would be 800 MiB."""
 
 BARRIER_S: Final = 3.0
 PAUSE_S: Final = (0.05, 0.15)
@@ -100,7 +104,7 @@ class Pull:
             raise NotLive(f"the attachment to {self._mailbox} was released")
         if self.fetching:
             raise RuntimeError(f"a second fetch on {self._mailbox}: one at a time")
-        self.fetching, self._recalled, self._wanted = True, False, most
+        self.fetching, self._recalled, self._wanted = True, False, max(1, most)
         try:
             await self._fill(time.monotonic() + wait_s)
             if self._recalled:
@@ -195,7 +199,7 @@ class Pull:
         return reason
 
     def _request(self, expiry_s: float) -> bytes:
-        request = {"batch": self._wanted, "no_wait": True}
+        request = {"batch": self._wanted, "no_wait": True, "max_bytes": MOST_BYTES}
         nanoseconds = int(expiry_s * SECOND)
         return msgspec.json.encode(
             request | {"expires": nanoseconds} if nanoseconds > 1_000_000 else request

@@ -34,11 +34,11 @@ from crewlet.broker.dial import (
     dial,
     hang_up,
 )
+from crewlet.broker.route import Deliver, Route, header_block, status
 from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
 
-Deliver = Callable[[Msg], None]
 Hear = Callable[[], None]
 
 REDIAL_S: Final = 60.0
@@ -47,25 +47,6 @@ _PING: Final = b"PING\r\n"
 
 class NoResponders(Unavailable):
     """Nobody serves the subject: what was sent went nowhere."""
-
-
-class Route:
-    """A subscription that outlives reconnects: `deliver` is called inside the read loop."""
-
-    __slots__ = ("deliver", "open", "sid", "subject")
-
-    def __init__(self, subject: str, deliver: Deliver) -> None:
-        self.subject = subject
-        self.deliver = deliver
-        self.sid = 0
-        self.open = True
-
-    def put_nowait(self, message: Msg) -> None:
-        """Where nats-py would queue. An exception here would end its read loop for good."""
-        try:
-            self.deliver(message)
-        except Exception:
-            log.exception("broker_delivery_failed", subject=message.subject)
 
 
 class _Question:
@@ -159,7 +140,7 @@ class Wire:
         if len(body) > self.body_limit:
             raise TooLarge(f"{len(body)} bytes: a message may have {self.body_limit}")
         if headers:
-            data = command.hpub_cmd(subject, reply, _header_block(headers), body)
+            data = command.hpub_cmd(subject, reply, header_block(headers), body)
         else:
             data = command.pub_cmd(subject, reply, body)
         self._push(client, data)
@@ -357,19 +338,3 @@ class Wire:
                 listener()
             except Exception:
                 log.exception("broker_listener_failed")
-
-
-def status(message: Msg) -> str:
-    """The status of a message without a body (`404`, `503`); empty for a real one."""
-    if message.data or not message.headers:
-        return ""
-    return message.headers.get("Status", "")
-
-
-def _header_block(headers: Mapping[str, str]) -> bytes:
-    lines = ["NATS/1.0"]
-    for name, value in headers.items():
-        if any(mark in value for mark in "\r\n\0"):
-            raise ValueError(f"a line break in the header {name}")
-        lines.append(f"{name}: {value}")
-    return "\r\n".join([*lines, "", ""]).encode()
