@@ -10,10 +10,11 @@ import thespian.actors
 from thespian.actors import ActorExitRequest
 
 from actors.ports import Clock
-from actors.system.actor_cell import ActorCell, Handler
+from actors.system.actor_cell import ActorCell
 from actors.system.acts import BeginEffect, Birth
 from actors.system.address import Address
 from actors.system.cell import State
+from actors.system.running_cell import Handler
 from actors.system.supervision import RESTART, Supervision
 from actors.system.vocabulary import StatusRequest
 

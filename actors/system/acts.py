@@ -50,5 +50,6 @@ class Birth(Act):
         self.cell.be_born()
 
     def undo(self) -> None:
+        self.cell.parent = None  # who never heard of it
         self.cell.reason = "never started"
         self.cell.bury()

@@ -31,6 +31,7 @@ from actors.system.loop_thread import LoopThread
 from actors.system.refusal import refuse
 from actors.system.supervision import RESTART
 from actors.system.thespian_cell import ThespianCell
+from actors.system.thespian_context import ThespianContext
 from actors.system.vocabulary import (
     ThespianActor,
     class_of,
@@ -349,33 +350,3 @@ class _Stop:
 
     def __call__(self) -> None:
         self.cell.stop("shutdown")
-
-
-class ThespianContext:
-    """What `ActorSystem.private()` hands to a thread."""
-
-    def __init__(self, base: ThespianFace, end: External) -> None:
-        self._base = base
-        self._end = end
-
-    def tell(self, to: ActorAddress, message: object) -> None:
-        """Send; answers come to this context."""
-        self._base.tell_from(self._end, to, message)
-
-    def ask(
-        self, to: ActorAddress, message: object, timeout: timedelta | float | None = None
-    ) -> object:
-        """Send and wait for the next message to this context."""
-        return self._base.ask_from(self._end, to, message, timeout)
-
-    def listen(self, timeout: timedelta | float | None = None) -> object:
-        """Wait for the next message to this context."""
-        return self._base.listen_for(self._end, timeout)
-
-    def newPrimaryActor(self, *args: Any) -> Address:
-        """Make a top-level actor."""
-        return self._base.newPrimaryActor(*args)
-
-    def exit_context(self) -> None:
-        """Close this end; what is still sent to it is a dead letter."""
-        self._end.address.endpoint = Tomb(self._base, self._end.address, "closed")

@@ -9,16 +9,18 @@ from actors.system.address import Address
 from actors.system.messages import EffectEnded, Terminated
 
 if TYPE_CHECKING:
-    from actors.system.actor_cell import ActorCell
+    from actors.system.running_cell import RunningCell
 
 
 class Token:
-    """A message to come. It belongs to one incarnation, and dies with it (`live` False)."""
+    """A message to come. It belongs to one incarnation, and dies with it; `live` is False once
+    it was withdrawn or handed over."""
 
-    __slots__ = ("cell", "live")
+    __slots__ = ("cell", "incarnation", "live")
 
-    def __init__(self, cell: ActorCell) -> None:
+    def __init__(self, cell: RunningCell) -> None:
         self.cell = cell
+        self.incarnation = cell.restarts
         self.live = True
 
     def unwrap(self) -> object:
@@ -31,7 +33,7 @@ class Timer(Token):
 
     __slots__ = ("handle", "message", "name")
 
-    def __init__(self, cell: ActorCell, name: str, after_s: float, message: object) -> None:
+    def __init__(self, cell: RunningCell, name: str, after_s: float, message: object) -> None:
         super().__init__(cell)
         self.name = name
         self.message = message
@@ -56,16 +58,16 @@ class Effect(Token):
 
     __slots__ = ("tag", "task")
 
-    def __init__(self, cell: ActorCell, task: asyncio.Task[object], tag: object) -> None:
+    def __init__(self, cell: RunningCell, task: asyncio.Task[object], tag: object) -> None:
         super().__init__(cell)
         self.tag = tag
         self.task = task
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[object]) -> None:
+        if not task.cancelled():
+            task.exception()  # taken note of, so that a discarded one is not reported as lost
         self.cell.effect_ended(self)
-        if not task.cancelled() and task.exception() is not None and not self.live:
-            self.cell.base.log.debug("effect_discarded", extra={"actor": str(self.cell.address)})
 
     def unwrap(self) -> object:
         if self.task.cancelled():
@@ -81,7 +83,7 @@ class Watch(Token):
 
     __slots__ = ("address", "reason")
 
-    def __init__(self, cell: ActorCell, address: Address) -> None:
+    def __init__(self, cell: RunningCell, address: Address) -> None:
         super().__init__(cell)
         self.address = address
         self.reason = ""
