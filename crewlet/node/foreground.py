@@ -134,8 +134,14 @@ async def _stop(node: Node, say: _Say) -> int:
             f"{name}: its mailboxes did not answer; its mail is reclaimed at the next start"
         )
     await node.stop()
+    code = OK if not node.lost else REFUSED
+    if node.disowned:
+        # Closing a coroutine that swallows everything would never come back.
+        for turn in node.disowned:
+            say.complain(f"{turn}: its handler did not stop; the process leaves without it")
+        _exit_now(code)
     say.line("stopped")
-    return OK if not node.lost else REFUSED
+    return code
 
 
 class _Stop:

@@ -90,6 +90,7 @@ class Node:
         self.strays = Strays()
         self.stopping = asyncio.Event()
         self.lost = False
+        self.disowned: tuple[str, ...] = ()
         self._folder = None if broker is not None and not admin else DataFolder(Path(data))
         if folder is None and not isinstance(company, Company):
             folder = Path(company).parent
@@ -171,7 +172,7 @@ class Node:
             self.edge.draining = True
             bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
             self._drained = await self.runtime.drain(bound_s)
-            await self.strays.let_go()
+            self.disowned = await self.strays.let_go()
             interrupted = tuple(f"{seat} {key}" for seat, key in self._drained.cut)
             body = OrgStopped(company=self.company.name, interrupted=interrupted)
             self._record(types.ORG_STOPPED, body)
