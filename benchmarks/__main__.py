@@ -8,6 +8,7 @@ import json
 import sys
 
 from benchmarks.report import Report, machine
+from crewlet import logs
 
 NAMES = ("boot",)
 
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller sizes")
     args = parser.parse_args()
+    logs.configure()  # to standard error: what is printed here is the report
     module = importlib.import_module(f"benchmarks.{args.name}")
     report: Report = module.run(quick=args.quick)
     if args.json:
