@@ -95,7 +95,9 @@ def test_a_thread_past_its_timeout_keeps_its_seat_and_nobody_elses(tmp_path: Pat
         while len(company.bodies("end")) < 2:  # the other slot of the node serves the others
             node.send("ops", f"meanwhile {sent}")
             sent += 1
-            until(lambda: len(company.lines("end", "ops")) == sent, 1.5, why="ops is served")
+            until(
+                lambda sent=sent: len(company.lines("end", "ops")) == sent, 1.5, why="ops is served"
+            )
         done = until(lambda: _completed(node, first["turn"]), why="the record of the first turn")
         assert done[0]["outcome"] == "nak" and done[0]["failed"]
         assert done[0]["reason"].startswith("timeout")

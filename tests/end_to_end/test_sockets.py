@@ -66,9 +66,8 @@ def test_the_brokers_credentials_are_in_nobodys_sight(tmp_path: Path) -> None:
         assert folder.is_relative_to(company.data)
         assert not (folder / "run" / "nats.conf").exists(), "it has been read, and is gone"
         for path in company.data.rglob("*"):
-            if path.is_file():
-                assert b"password" not in path.read_bytes(), path
-    assert "password" not in company.log.read_text()
+            assert not path.is_file() or not TOKEN.search(path.read_bytes()), path
+    assert not TOKEN.search(company.log.read_bytes())
 
 
 def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
