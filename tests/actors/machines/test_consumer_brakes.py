@@ -349,3 +349,14 @@ def test_the_effects_of_a_step_are_the_callers_own() -> None:
     caller = attached()
     caller.effects.clear()
     assert caller.pulled() == [signals.Pull(20, IDLE_WAIT_S)]
+
+
+@pytest.mark.certifies(34, 35)
+@pytest.mark.parametrize("answer", ["pulled", "pull_failed"])
+def test_each_pull_can_be_recalled_and_its_failure_under_a_brake_is_rest(answer: str) -> None:
+    caller = attached()
+    for _ in range(2):
+        assert caller.step(signals.Hold("run")) == [signals.Recall()]
+        assert getattr(caller, answer)() == []
+        assert caller.consumer.state is State.RESTING
+        assert caller.step(signals.Lift("run")) == [signals.Pull(20, IDLE_WAIT_S)]
