@@ -13,7 +13,7 @@ from actors.system.cell import Cell, State
 from actors.system.messages import ChildFailed
 from actors.system.running_cell import NONE_YET, RunningCell
 from actors.system.supervision import Action, Intensity, Supervision
-from actors.system.token import Token
+from actors.system.token import Notice, Token
 from actors.system.vocabulary import child_exited
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ActorCell(RunningCell):
         parent = self.parent
         if isinstance(parent, ActorCell) and ChildFailed in parent.table:
             notice = ChildFailed(self.address, self.name, reason, action)
-            parent.enqueue(notice, self.address)
+            parent.enqueue(Notice(parent, notice), self.address)
         if rule.scope == "all_for_one" and action in ("restart", "stop"):
             self._take_siblings_along(action)
         self._carry_out(action, reason)
@@ -178,4 +178,5 @@ class ActorCell(RunningCell):
     def child_gone(self, child: Cell) -> None:
         super().child_gone(child)
         if ChildActorExited in self.table and self.state is not State.STOPPING:
-            self.enqueue(child_exited(child.address), self.base.system_address)
+            notice = Notice(self, child_exited(child.address))
+            self.enqueue(notice, self.base.system_address)

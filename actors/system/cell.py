@@ -121,8 +121,7 @@ class Cell:
         """A child is gone: go on with an end that waited for it."""
         if self.children is not None:
             self.children.pop(child.address, None)
-        if self.state is State.STOPPING or self.state is State.RESTARTING:
-            self.settle()
+        self.settle()
 
     def watched_by(self, watch: Watch) -> None:
         if self.watchers is None:
@@ -163,6 +162,8 @@ class Cell:
 
     def settle(self) -> None:
         """One step of an end: called again whenever something it waits for is gone."""
+        if self.state is not State.STOPPING and self.state is not State.RESTARTING:
+            return
         if self.children or not self.at_rest():
             return
         self.close()

@@ -127,7 +127,9 @@ class ThespianCell(Cell):
                 )
             else:
                 return
-        if not isinstance(message, PoisonMessage | ChildActorExited):
+        if not isinstance(message, PoisonMessage | ChildActorExited) and (
+            sender is not self.base.system_address
+        ):
             self.base.post(sender, poison(message, details), self.address)
 
     # -- the end

@@ -28,6 +28,20 @@ class Token:
         raise NotImplementedError
 
 
+class Notice(Token):
+    """What the system tells an incarnation about its children."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, cell: RunningCell, message: object) -> None:
+        super().__init__(cell)
+        self.message = message
+
+    def unwrap(self) -> object:
+        self.live = False
+        return self.message
+
+
 class Timer(Token):
     """One named timer: in the loop's heap, then at most once in the mailbox, then over."""
 

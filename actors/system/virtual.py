@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
@@ -19,8 +20,13 @@ PATIENCE_S: Final = 5.0
 """Real seconds that virtual time waits for a thread before it goes on without it."""
 
 
+MAX_ROUNDS: Final = 200_000
+"""Rounds of the loop in one instant of virtual time before it is called a livelock."""
+
+
 class Deadlock(RuntimeError):
-    """Nothing is ready, no timer is set and no thread works: the loop would wait for ever."""
+    """The run can never end: nothing is ready, no timer is set and no thread works; or the work
+    of one instant feeds itself."""
 
 
 class _JumpingSelector(selectors.BaseSelector):
@@ -52,6 +58,7 @@ class _JumpingSelector(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         events = self._real.select(0)
         if events or timeout == 0:
+            self.loop.count_round()
             return events
         if self.loop.threads_at_work:
             events = self._real.select(PATIENCE_S if timeout else None)
@@ -74,6 +81,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, seed: int = 0) -> None:
         self._virtual_now = 0.0
+        self._rounds = 0
         self.threads_at_work = 0
         self.random = Random(seed)  # noqa: S311 - a simulation, not a secret
         selector = _JumpingSelector()
@@ -88,6 +96,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Move to the next timer. It is set exactly, not added up: sums of floats fall short."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         self._virtual_now = max(self._virtual_now, scheduled[0].when())
+        # asyncio calls a timer due within this of now; far out floats are coarser than that
+        self._clock_resolution = max(1e-9, 2 * math.ulp(self._virtual_now))
+        self._rounds = 0
+
+    def count_round(self) -> None:
+        """A round in which no time passed. Work that feeds itself would never let it pass."""
+        self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            self._rounds = 0
+            raise Deadlock(f"time stands still at {self._virtual_now}: work feeds itself")
 
     def deadlock_text(self) -> str:
         waiting = sorted(task.get_name() for task in asyncio.all_tasks(self))
