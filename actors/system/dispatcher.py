@@ -25,7 +25,10 @@ SLICE_S: Final = 0.002
 """Seconds of messages before the loop sees to its I/O and timers."""
 
 TURNS_A_SLICE: Final = 2048
-"""The same bound where time stands still (a virtual loop)."""
+"""Turns before the same, however short they are."""
+
+VIRTUAL_TURNS_A_SLICE: Final = 128
+"""The bound where time stands still (a virtual loop)."""
 
 
 def _no_time() -> float:
@@ -49,6 +52,7 @@ class Dispatcher:
         self.current: Cell | None = None
         self.armed = False
         self.until = 0.0
+        self.turns = TURNS_A_SLICE
         self.time: Callable[[], float] = time.monotonic
         self.dead_letters: dict[str, int] = {}
         self.on_dead_letter: Callable[[DeadLetter], None] | None = None
@@ -63,6 +67,7 @@ class Dispatcher:
         self.loop = loop
         if isinstance(loop, VirtualLoop):
             self.time = _no_time
+            self.turns = VIRTUAL_TURNS_A_SLICE
             if self._seed is None:
                 self._seed = loop.random.getrandbits(32)
         self.chance = Random(self._seed)  # noqa: S311 - jitter and order, not a secret
@@ -96,7 +101,7 @@ class Dispatcher:
 
     def _run(self) -> None:
         ready, signals, now = self.ready, self.signals, self.time
-        for _ in range(TURNS_A_SLICE):
+        for _ in range(self.turns):
             if signals:
                 signals.popleft()()
             elif ready:
@@ -109,7 +114,7 @@ class Dispatcher:
     def _run_shuffled(self) -> None:
         """The simulation's order: any ready actor may be next, chosen by the seed."""
         ready, signals, chance = self.ready, self.signals, self.chance
-        for _ in range(TURNS_A_SLICE):
+        for _ in range(self.turns):
             if signals:
                 signals.popleft()()
             elif ready:

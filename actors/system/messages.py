@@ -28,7 +28,8 @@ class Terminated(Struct, frozen=True):
 
 class ChildFailed(Struct, frozen=True):
     """A child's handler raised. `action` is what its supervision does about it: restart,
-    resume, stop or escalate. Sent to a parent that handles it, and to no other."""
+    resume, stop or escalate. Sent to a parent that handles it, and to no other; an escalation
+    that ends the parent's incarnation is not heard by the next."""
 
     child: Address
     name: str
