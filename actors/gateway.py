@@ -1,23 +1,23 @@
 """The broker gateway: every fetch and settlement of this node goes through it.
 
 It owns what is in flight. A fetch that is outstanding when its box lets go is owned to its
-end, and what it brings late is handed back; a seat that starts again finds nothing of its
-former life in the way.
+end; a seat that starts again finds nothing of its former life in the way; a settlement that
+the broker did not take is tried again until it does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
 import structlog
-from msgspec import Struct, field
+from msgspec import Struct
 
 from actors.delivery import Delivery, Mailbox
 from actors.machines.budget import give_back
 from actors.messages import (
     AttachBox,
+    AttachFailed,
     BoxAttached,
     BoxReleased,
     BoxSettled,
@@ -35,63 +35,58 @@ from actors.system import Actor, Address, EffectEnded, handles
 
 RETRY_S: Final = 0.5
 LONGEST_RETRY_S: Final = 5.0
-"""A settlement that the broker did not take is tried again until it does."""
+
+RECALL_AGAIN_S: Final = 0.5
+"""A recall that overtook its fetch ends nothing: it is said again until the fetch has ended."""
+
+STARTED_AGAIN: Final = "the consumer started again before this was settled"
 
 log = structlog.get_logger(__name__)
 
 
-class Hold(Enum):
-    """How far an attachment has come."""
-
-    ATTACHING = "attaching"
-    ATTACHED = "attached"
-    RELEASING = "releasing"
-    RELEASED = "released"
-
-
 class _Attached(Struct):
-    """One attachment: whose it is, and what it has in flight."""
+    """One attachment, from the wish to the release; `fetching` while a fetch is outstanding."""
 
     ticket: int
-    wanted: AttachBox
     owner: Address
-    hold: Hold = Hold.ATTACHING
+    wanted: AttachBox
     attachment: Attachment | None = None
-    in_flight: dict[str, tuple[Delivery, float]] = field(default_factory=dict)
-
-    @property
-    def box(self) -> str:
-        return self.wanted.box
-
-    @property
-    def mailbox(self) -> Mailbox:
-        return self.wanted.mailbox
+    fetching: bool = False
+    releasing: bool = False
 
 
-class _Again(Struct, frozen=True):
-    """Try the attachment of this ticket again."""
+class _Held(Struct, frozen=True):
+    """A delivery that was handed to `owner` in its `life` and is not settled."""
 
-    ticket: int
-
-
-class _SettleAgain(Struct, frozen=True):
-    """Try this settlement once more."""
-
-    wanted: SettleBox
-    tries: int
+    owner: Address
+    life: int
+    delivery: Delivery
+    since: float
 
 
 Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release"]
 
 
 class _Work(Struct, frozen=True):
-    """The tag of an effect: what it was for. Numbered, since tags must differ."""
+    """The tag of an effect: what it is for. Numbered, since tags must differ."""
 
     number: int
     kind: Kind
+    about: _Attached | _Settling
+
+
+class _Settling(Struct, frozen=True):
+    owner: Address
+    wanted: SettleBox
+    tries: int = 0
+
+
+class _AttachAgain(Struct, frozen=True):
     ticket: int
-    settling: SettleBox | None
-    tries: int
+
+
+class _RecallAgain(Struct, frozen=True):
+    ticket: int
 
 
 class Gateway(Actor):
@@ -101,6 +96,7 @@ class Gateway(Actor):
         super().__init__()
         self._broker = broker
         self._attached: dict[int, _Attached] = {}
+        self._in_flight: dict[tuple[Mailbox, int], _Held] = {}
         self._ticket = 0
         self._number = 0
 
@@ -109,154 +105,184 @@ class Gateway(Actor):
     @handles(AttachBox)
     def on_attach(self, wanted: AttachBox, sender: Address) -> None:
         self._ticket += 1
-        entry = _Attached(ticket=self._ticket, wanted=wanted, owner=sender)
-        stale = [a for a in self._attached.values() if a.mailbox == wanted.mailbox]
+        entry = _Attached(self._ticket, sender, wanted)
+        former = self._former(entry)
         self._attached[entry.ticket] = entry
-        self._work("attach", entry, self._attach(entry, self._superseded(stale)))
+        self._work("attach", entry, self._attach(entry, *former))
 
-    def _superseded(self, stale: list[_Attached]) -> list[_Attached]:
-        """Attachments whose owner started again: nobody else will settle what they hold."""
-        for entry in stale:
-            self._attached.pop(entry.ticket)
-        return stale
+    def _former(self, entry: _Attached) -> tuple[list[_Attached], list[Delivery]]:
+        """What an earlier life of the same owner left: nobody else will let go of it."""
+        wanted = entry.wanted
+        stale = [
+            a
+            for a in self._attached.values()
+            if a.owner == entry.owner and a.wanted.box == wanted.box and a.wanted.life < wanted.life
+        ]
+        held = [
+            h
+            for h in self._in_flight.values()
+            if h.owner == entry.owner
+            and h.delivery.mailbox == wanted.mailbox
+            and h.life < wanted.life
+        ]
+        for a in stale:
+            del self._attached[a.ticket]
+        for h in held:
+            del self._in_flight[h.delivery.mailbox, h.delivery.position]
+        return stale, [h.delivery for h in held]
 
-    async def _attach(self, entry: _Attached, stale: list[_Attached]) -> Attachment:
+    async def _attach(
+        self, entry: _Attached, stale: Sequence[_Attached], held: Sequence[Delivery]
+    ) -> Attachment:
         for former in stale:
-            reason = "the seat started again before this was settled"
-            back = [(d, give_back(d, reason)) for d, _ in former.in_flight.values()]
-            former.in_flight.clear()
-            await self._broker.settle(back)
             if former.attachment is not None:
                 await self._broker.release(former.attachment)
-        if entry.wanted.reclaim and (count := await self._broker.reclaim(entry.mailbox)):
-            log.info("mail_reclaimed", mailbox=str(entry.mailbox), messages=count)
-        return await self._broker.attach(entry.mailbox, entry.wanted.epoch)
+        await self._broker.settle([(d, give_back(d, STARTED_AGAIN)) for d in held])
+        wanted = entry.wanted
+        if wanted.reclaim and (count := await self._broker.reclaim(wanted.mailbox)):
+            log.info("mail_reclaimed", mailbox=str(wanted.mailbox), messages=count)
+        return await self._broker.attach(wanted.mailbox, wanted.epoch)
 
-    @handles(_Again)
-    def on_again(self, again: _Again, sender: Address) -> None:
+    @handles(_AttachAgain)
+    def on_attach_again(self, again: _AttachAgain, sender: Address) -> None:
         if entry := self._attached.get(again.ticket):
-            self._work("attach", entry, self._attach(entry, []))
+            self._work("attach", entry, self._attach(entry, (), ()))
+
+    def _on_attached(self, entry: _Attached, ended: EffectEnded) -> None:
+        if entry.ticket not in self._attached:  # its owner started again meanwhile
+            if ended.error is None:
+                self._work("release", entry, self._broker.release(ended.value))  # type: ignore[arg-type]
+        elif ended.error is None:
+            entry.attachment = ended.value  # type: ignore[assignment]
+            self.tell(entry.owner, BoxAttached(entry.wanted.box, entry.ticket))
+        elif entry.wanted.patient:
+            mailbox = str(entry.wanted.mailbox)
+            log.warning("attach_retried", mailbox=mailbox, error=str(ended.error))
+            self.timer(f"attach {entry.ticket}", RETRY_S, _AttachAgain(entry.ticket))
+        else:
+            del self._attached[entry.ticket]
+            self.tell(entry.owner, AttachFailed(entry.wanted.box, ended.error))
 
     @handles(ReleaseBox)
     def on_release(self, wanted: ReleaseBox, sender: Address) -> None:
-        entry = self._attached.get(wanted.ticket)
-        if entry is not None and entry.hold is Hold.ATTACHED and entry.attachment is not None:
-            entry.hold = Hold.RELEASING
+        if entry := self._live(wanted.ticket):
+            entry.releasing = True
+            assert entry.attachment is not None
             self._work("release", entry, self._broker.release(entry.attachment))
 
-    # -- fetch and settle -------------------------------------------------------------
+    def _on_released(self, entry: _Attached, ended: EffectEnded) -> None:
+        if self._attached.pop(entry.ticket, None):
+            self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
+
+    def _live(self, ticket: int) -> _Attached | None:
+        """The attachment of this ticket, while it may still be pulled from."""
+        entry = self._attached.get(ticket)
+        live = entry is not None and entry.attachment is not None and not entry.releasing
+        return entry if live else None
+
+    # -- fetch ------------------------------------------------------------------------
 
     @handles(FetchBox)
     def on_fetch(self, wanted: FetchBox, sender: Address) -> None:
-        if (entry := self._held(wanted.ticket)) and entry.attachment is not None:
+        if entry := self._live(wanted.ticket):
+            assert entry.attachment is not None
+            entry.fetching = True
             fetch = self._broker.fetch(entry.attachment, wanted.most, wanted.wait_s)
             self._work("fetch", entry, fetch)
 
+    def _on_fetched(self, entry: _Attached, ended: EffectEnded) -> None:
+        entry.fetching = False
+        self.cancel_timer(f"recall {entry.ticket}")
+        box = entry.wanted.box
+        if ended.error is not None:
+            self.tell(entry.owner, FetchFailed(box, entry.ticket, str(ended.error)))
+            return
+        deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
+        if entry.ticket not in self._attached:
+            self._return(entry, deliveries)
+            return
+        since = self.clock.monotonic()
+        for d in deliveries:
+            held = _Held(entry.owner, entry.wanted.life, d, since)
+            self._in_flight[d.mailbox, d.position] = held
+        self.tell(entry.owner, Fetched(box, entry.ticket, deliveries))
+
+    def _return(self, entry: _Attached, deliveries: Sequence[Delivery]) -> None:
+        """They came for a life that is over."""
+        if deliveries:
+            back = [(d, give_back(d, STARTED_AGAIN)) for d in deliveries]
+            wanted = SettleBox(entry.wanted.box, entry.wanted.life, back, quiet=True)
+            self._settle(_Settling(entry.owner, wanted))
+
     @handles(RecallBox)
     def on_recall(self, wanted: RecallBox, sender: Address) -> None:
-        if (entry := self._held(wanted.ticket)) and entry.attachment is not None:
-            self._work("recall", entry, self._broker.recall(entry.attachment))
+        self._recall(wanted.ticket)
 
-    def _held(self, ticket: int) -> _Attached | None:
-        """The attachment of this ticket, while it may still be pulled from."""
-        entry = self._attached.get(ticket)
-        return entry if entry is not None and entry.hold is Hold.ATTACHED else None
+    @handles(_RecallAgain)
+    def on_recall_again(self, again: _RecallAgain, sender: Address) -> None:
+        self._recall(again.ticket)
+
+    def _recall(self, ticket: int) -> None:
+        entry = self._live(ticket)
+        if entry is not None and entry.attachment is not None and entry.fetching:
+            self._work("recall", entry, self._broker.recall(entry.attachment))
+            self.timer(f"recall {ticket}", RECALL_AGAIN_S, _RecallAgain(ticket))
+
+    def _on_recalled(self, entry: _Attached, ended: EffectEnded) -> None:
+        """The fetch that it ended answers for itself."""
+
+    # -- settle -----------------------------------------------------------------------
 
     @handles(SettleBox)
     def on_settle(self, wanted: SettleBox, sender: Address) -> None:
-        if entry := self._attached.get(wanted.ticket):
-            self._settle(entry, wanted)
+        self._settle(_Settling(sender, wanted))
 
-    def _settle(self, entry: _Attached, wanted: SettleBox, tries: int = 0) -> None:
-        settle = self._broker.settle(wanted.verdicts)
-        self._work("settle", entry, settle, settling=wanted, tries=tries)
+    @handles(_Settling)
+    def on_settle_again(self, settling: _Settling, sender: Address) -> None:
+        self._settle(settling)
 
-    @handles(_SettleAgain)
-    def on_settle_again(self, again: _SettleAgain, sender: Address) -> None:
-        if entry := self._attached.get(again.wanted.ticket):
-            self._settle(entry, again.wanted, again.tries)
+    def _settle(self, settling: _Settling) -> None:
+        self._work("settle", settling, self._broker.settle(settling.wanted.verdicts))
 
-    # -- ends -------------------------------------------------------------------------
+    def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
+        wanted = settling.wanted
+        if ended.error is not None:
+            after_s = min(LONGEST_RETRY_S, RETRY_S * 2.0 ** min(settling.tries, 8))
+            log.warning("settlement_retried", box=wanted.box, error=str(ended.error))
+            again = _Settling(settling.owner, wanted, settling.tries + 1)
+            self.timer(f"settle {id(wanted)}", after_s, again)
+            return
+        for delivery, _verdict in wanted.verdicts:
+            self._in_flight.pop((delivery.mailbox, delivery.position), None)
+        if not wanted.quiet:
+            self.tell(settling.owner, BoxSettled(wanted.box, wanted.life))
+
+    # -- effects ----------------------------------------------------------------------
 
     def _work(
-        self,
-        kind: Kind,
-        entry: _Attached,
-        coroutine: Coroutine[Any, Any, object],
-        settling: SettleBox | None = None,
-        tries: int = 0,
+        self, kind: Kind, about: _Attached | _Settling, coroutine: Coroutine[Any, Any, object]
     ) -> None:
         self._number += 1
-        tag = _Work(self._number, kind, entry.ticket, settling, tries)
-        self.effect(coroutine, tag=tag)
+        self.effect(coroutine, tag=_Work(self._number, kind, about))
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
         work: _Work = ended.tag  # type: ignore[assignment]
-        entry = self._attached.get(work.ticket)
         if ended.error is not None and not isinstance(ended.error, BrokerError):
-            log.error("broker_call_raised", call=work.kind, error=type(ended.error).__name__)
-        if entry is not None:
-            _ENDS[work.kind](self, entry, work, ended)
+            log.error("broker_call_raised", call=work.kind, error=repr(ended.error)[:200])
+        _ENDS[work.kind](self, work.about, ended)
 
-    def _on_attached(self, entry: _Attached, _: _Work, ended: EffectEnded) -> None:
-        if ended.error is not None:
-            log.warning("attach_failed", mailbox=str(entry.mailbox), error=str(ended.error))
-            self.timer(f"attach {entry.ticket}", RETRY_S, _Again(entry.ticket))
-            return
-        entry.attachment = ended.value  # type: ignore[assignment]
-        entry.hold = Hold.ATTACHED
-        self.tell(entry.owner, BoxAttached(entry.box, entry.ticket))
-
-    def _on_fetched(self, entry: _Attached, _: _Work, ended: EffectEnded) -> None:
-        if ended.error is not None:
-            self.tell(entry.owner, FetchFailed(entry.box, entry.ticket, str(ended.error)))
-            return
-        deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
-        at = self.clock.monotonic()
-        for delivery in deliveries:
-            entry.in_flight[delivery.receipt] = (delivery, at)
-        self.tell(entry.owner, Fetched(entry.box, entry.ticket, deliveries))
-
-    def _on_settled(self, entry: _Attached, work: _Work, ended: EffectEnded) -> None:
-        assert work.settling is not None
-        if ended.error is not None:
-            after_s = min(LONGEST_RETRY_S, RETRY_S * 2.0 ** min(work.tries, 8))
-            log.warning("settlement_retried", mailbox=str(entry.mailbox), error=str(ended.error))
-            again = _SettleAgain(work.settling, work.tries + 1)
-            self.timer(f"settle {work.number}", after_s, again)
-            return
-        for delivery, _verdict in work.settling.verdicts:
-            entry.in_flight.pop(delivery.receipt, None)
-        if not work.settling.quiet:
-            self.tell(entry.owner, BoxSettled(entry.box, entry.ticket))
-        self._forget(entry)
-
-    def _on_recalled(self, entry: _Attached, _: _Work, ended: EffectEnded) -> None:
-        """The fetch that it ended answers for itself."""
-
-    def _on_released(self, entry: _Attached, _: _Work, ended: EffectEnded) -> None:
-        entry.hold = Hold.RELEASED
-        self.tell(entry.owner, BoxReleased(entry.box, entry.ticket))
-        self._forget(entry)
-
-    def _forget(self, entry: _Attached) -> None:
-        """A released attachment is kept until its running handler's mail is settled."""
-        if entry.hold is Hold.RELEASED and not entry.in_flight:
-            self._attached.pop(entry.ticket, None)
-
-    @handles(ListInFlight)
+    @handles(ListInFlight, urgent=True)
     def on_list(self, _: ListInFlight, sender: Address) -> None:
         now = self.clock.monotonic()
         lines = [
-            InFlight(delivery.mailbox, delivery.position, delivery.count, now - at)
-            for entry in self._attached.values()
-            for delivery, at in entry.in_flight.values()
+            InFlight(mailbox, position, held.delivery.count, now - held.since)
+            for (mailbox, position), held in self._in_flight.items()
         ]
         self.tell(sender, tuple(lines))
 
 
-_ENDS: Final[dict[Kind, Callable[[Gateway, _Attached, _Work, EffectEnded], None]]] = {
+_ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
     "attach": Gateway._on_attached,
     "fetch": Gateway._on_fetched,
     "recall": Gateway._on_recalled,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,11 +14,13 @@ from actors.machines import signals
 from actors.machines.consumer import Consumer, IllegalInput
 from actors.messages import (
     AttachBox,
+    AttachFailed,
     BoxAttached,
     BoxReleased,
     BoxSettled,
     BoxState,
     Brake,
+    Braked,
     CutShort,
     Describe,
     Description,
@@ -28,6 +31,9 @@ from actors.messages import (
     FetchBox,
     Fetched,
     FetchFailed,
+    LetGo,
+    LetGone,
+    Reattach,
     RecallBox,
     ReleaseBox,
     SettleBox,
@@ -49,27 +55,33 @@ class _Fired(Struct, frozen=True):
 
 
 class _Box(Struct):
-    """One mailbox of this actor: its machine, its ticket, its running turn."""
+    """One mailbox of this actor: its machine, its ticket, its running turn.
+
+    `asker` waits to hear of the attachment, `leaver` of the release.
+    """
 
     name: str
     consumed: Consumed
     machine: Consumer
     ticket: int = 0
     turn: Address | None = None
+    asker: Address | None = None
+    leaver: Address | None = None
+
+
+_lives = itertools.count(1)
+"""Numbers the incarnations of this process, so that answers to a former one are told apart."""
 
 
 class MailActor(Actor):
-    """Owns `boxes`; their mail is worked one partition at a time, each box on its own.
-
-    After a restart it attaches again under the epoch it was established with.
-    """
+    """Owns `boxes`; their mail is worked one partition at a time, each box on its own."""
 
     def __init__(self, name: str, gateway: Address, boxes: Mapping[str, Consumed]) -> None:
         super().__init__()
         self._name = name
         self._gateway = gateway
+        self._life = next(_lives)
         self._boxes = {box: _Box(box, consumed, Consumer()) for box, consumed in boxes.items()}
-        self._asker: Address | None = None
         self._drainer: Address | None = None
         self._cut: list[str] = []
 
@@ -77,37 +89,64 @@ class MailActor(Actor):
 
     @handles(Establish)
     def on_establish(self, wanted: Establish, sender: Address) -> None:
-        self._asker = sender
         for box in self._boxes.values():
-            attach = AttachBox(box.name, box.consumed.mailbox, wanted.epoch, wanted.reclaim)
-            self.tell(self._gateway, attach)
+            self._attach(box, sender, wanted.epoch, reclaim=wanted.reclaim, patient=True)
 
-    @handles(Brake)
+    @handles(Reattach)
+    def on_reattach(self, wanted: Reattach, sender: Address) -> None:
+        box = self._boxes[wanted.box]
+        if box.ticket or box.asker:
+            error = ValueError(f"{box.consumed.mailbox} is attached here already: detach it first")
+            self.tell(sender, AttachFailed(box.name, error))
+            return
+        box.consumed = wanted.consumed
+        self._attach(box, sender, wanted.epoch, reclaim=False, patient=False)
+
+    def _attach(
+        self, box: _Box, asker: Address, epoch: int, *, reclaim: bool, patient: bool
+    ) -> None:
+        box.asker = asker
+        mailbox = box.consumed.mailbox
+        attach = AttachBox(box.name, self._life, mailbox, epoch, reclaim, patient)
+        self.tell(self._gateway, attach)
+
+    @handles(Brake, urgent=True)
     def on_brake(self, brake: Brake, sender: Address) -> None:
-        if (box := self._boxes.get(brake.box)) and isinstance(brake.signal, _BRAKES):
-            self._step(box, brake.signal)
+        box = self._boxes[brake.box]
+        before = _state_of(box)
+        self._step(box, brake.signal)
+        self.tell(sender, Braked(before))
 
-    @handles(Describe)
+    @handles(LetGo, urgent=True)
+    def on_let_go(self, wanted: LetGo, sender: Address) -> None:
+        box = self._boxes[wanted.box]
+        if box.machine.attached:
+            box.leaver = sender
+            self._step(box, signals.Detach())
+        else:
+            self._step(box, signals.Detach())
+            self.tell(sender, LetGone(was_attached=False))
+
+    @handles(Describe, urgent=True)
     def on_describe(self, _: Describe, sender: Address) -> None:
         states = tuple(_state_of(box) for box in self._boxes.values())
         self.tell(sender, Description(self._name, states))
 
-    @handles(Drain)
+    @handles(Drain, urgent=True)
     def on_drain(self, _: Drain, sender: Address) -> None:
         self._drainer = sender
         for box in self._boxes.values():
             self._step(box, signals.Pause())
-            if box.machine.running is None:
-                self._step(box, signals.Detach())
+            self._detach_at_rest(box)
         self._report_drained()
 
-    @handles(CutShort)
+    @handles(CutShort, urgent=True)
     def on_cut(self, _: CutShort, sender: Address) -> None:
         for box in self._boxes.values():
             if partition := box.machine.running:
                 self._cut.append(partition.key)
                 self._step(box, signals.Cut())
-                self._step(box, signals.Detach())
+                self._detach_at_rest(box)
 
     # -- from the gateway -------------------------------------------------------------
 
@@ -116,15 +155,24 @@ class MailActor(Actor):
         box = self._boxes[attached.box]
         box.ticket = attached.ticket
         self._step(box, signals.Attached(box.consumed.options()))
-        if self._asker and all(box.ticket for box in self._boxes.values()):
-            self.tell(self._asker, Established(self._name))
-            self._asker = None
+        if self._drainer:  # the drain came while this was under way
+            self._detach_at_rest(box)
+        asker, box.asker = box.asker, None
+        if asker and not any(other.asker == asker for other in self._boxes.values()):
+            self.tell(asker, Established(self._name))
+
+    @handles(AttachFailed)
+    def on_attach_failed(self, failed: AttachFailed, sender: Address) -> None:
+        box = self._boxes[failed.box]
+        asker, box.asker = box.asker, None
+        if asker:
+            self.tell(asker, failed)
 
     @handles(Fetched)
     def on_fetched(self, fetched: Fetched, sender: Address) -> None:
         box = self._boxes[fetched.box]
         if box.ticket != fetched.ticket:
-            return  # from an attachment that the gateway has taken back
+            return  # of a former life: the gateway has given it back
         letters: list[Letter] = []
         spoiled: list[Delivery] = []
         for delivery in fetched.deliveries:
@@ -150,18 +198,28 @@ class MailActor(Actor):
 
     @handles(BoxSettled)
     def on_settled(self, settled: BoxSettled, sender: Address) -> None:
-        box = self._boxes[settled.box]
-        if box.ticket == settled.ticket:
+        if settled.life == self._life:
+            box = self._boxes[settled.box]
             self._step(box, signals.Settled())
-            if self._drainer and box.machine.running is None:
-                self._step(box, signals.Detach())
+            if self._drainer:
+                self._detach_at_rest(box)
 
     @handles(BoxReleased)
     def on_released(self, released: BoxReleased, sender: Address) -> None:
         box = self._boxes[released.box]
         if box.ticket == released.ticket:
             box.ticket = 0
+            leaver, box.leaver = box.leaver, None
+            if leaver:
+                self.tell(leaver, LetGone(was_attached=True))
             self._report_drained()
+
+    # -- the end of a drain -----------------------------------------------------------
+
+    def _detach_at_rest(self, box: _Box) -> None:
+        """Let go, unless a handler runs whose outcome the drain waits for."""
+        if box.machine.running is None:
+            self._step(box, signals.Detach())
 
     def _report_drained(self) -> None:
         if self._drainer and not any(box.ticket for box in self._boxes.values()):
@@ -213,10 +271,10 @@ class MailActor(Actor):
                     self.stop(box.turn)
                     box.turn = None
             case signals.Settle(verdicts=verdicts):
-                self.tell(self._gateway, SettleBox(box.ticket, verdicts))
+                self.tell(self._gateway, SettleBox(box.name, self._life, verdicts))
             case signals.Drop(deliveries=deliveries):
                 done = tuple((delivery, Done()) for delivery in deliveries)
-                self.tell(self._gateway, SettleBox(box.ticket, done, quiet=True))
+                self.tell(self._gateway, SettleBox(box.name, self._life, done, quiet=True))
             case signals.Release():
                 self.tell(self._gateway, ReleaseBox(box.ticket))
             case signals.StartTimer(name=name, after_s=after_s):
@@ -225,21 +283,12 @@ class MailActor(Actor):
                 self.cancel_timer(f"{box.name} {name}")
 
 
-_BRAKES: Final = (
-    signals.Quiesce,
-    signals.Unquiesce,
-    signals.Hold,
-    signals.Lift,
-    signals.Pause,
-    signals.Detach,
-)
-
-
 def _state_of(box: _Box) -> BoxState:
     machine = box.machine
     return BoxState(
         box=box.name,
         state=machine.state.value,
+        attached=machine.attached,
         quiesced=machine.quiesced,
         deferred=machine.deferred,
         paused=machine.paused,

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from actors.delivery import Delivery, Mailbox, Outcome, Verdict
+from actors.machines import signals
+from actors.ports import Consumed
 
 # -- to the gateway, and its answers --------------------------------------------------
 
 
 class AttachBox(Struct, frozen=True):
-    """Pull for the sender's box. `reclaim`: first hand back what a dead holder still has."""
+    """Pull for the sender's box.
+
+    `life` tells the sender's incarnations apart. `reclaim`: first hand back what a dead holder
+    still has. `patient`: try until the broker answers, instead of answering `AttachFailed`.
+    """
 
     box: str
+    life: int
     mailbox: Mailbox
     epoch: int
     reclaim: bool
+    patient: bool
 
 
 class BoxAttached(Struct, frozen=True):
-    """`ticket` names this attachment in all that follows."""
+    """`ticket` names this attachment in what is fetched, recalled and released."""
 
     box: str
     ticket: int
+
+
+class AttachFailed(Struct, frozen=True):
+    """The broker did not attach the box; `error` is what it raised."""
+
+    box: str
+    error: BaseException
 
 
 class FetchBox(Struct, frozen=True):
@@ -51,16 +66,20 @@ class RecallBox(Struct, frozen=True):
 
 class SettleBox(Struct, frozen=True):
     """Tell the broker, in this order; answered by `BoxSettled` once the broker was told.
-    `quiet`: no answer is wanted."""
 
-    ticket: int
+    It needs no attachment: a handler's outcome applies after its box was released.
+    `quiet`: no answer is wanted.
+    """
+
+    box: str
+    life: int
     verdicts: Sequence[tuple[Delivery, Verdict]]
     quiet: bool = False
 
 
 class BoxSettled(Struct, frozen=True):
     box: str
-    ticket: int
+    life: int
 
 
 class ReleaseBox(Struct, frozen=True):
@@ -108,6 +127,28 @@ class Established(Struct, frozen=True):
     name: str
 
 
+class Reattach(Struct, frozen=True):
+    """Attach one box, from now on for what is `consumed` here; answered by `Established`, or
+    by `AttachFailed`. A handler of the last attachment that still runs goes first."""
+
+    box: str
+    consumed: Consumed
+    epoch: int
+
+
+class LetGo(Struct, frozen=True):
+    """Detach one box; answered by `LetGone` once the broker has been told. A handler that
+    runs is not waited for: its own outcome still applies."""
+
+    box: str
+
+
+class LetGone(Struct, frozen=True):
+    """`was_attached`: there was something to let go of."""
+
+    was_attached: bool
+
+
 class Drain(Struct, frozen=True):
     """Take nothing new, end what runs, hand back the rest, let go; then `Drained`."""
 
@@ -123,28 +164,35 @@ class Drained(Struct, frozen=True):
     cut: tuple[str, ...]
 
 
-class Brake(Struct, frozen=True):
-    """An operator's hand on one box: the machine's own input of that name."""
-
-    box: str
-    signal: object
-
-
-class Describe(Struct, frozen=True):
-    """Answered by `Description`."""
-
-
 class BoxState(Struct, frozen=True):
     """A box as its machine stands. `running` is the key of the partition being worked."""
 
     box: str
     state: str
+    attached: bool
     quiesced: bool
     deferred: bool
     paused: bool
     holds: tuple[str, ...]
     held: int
     running: str | None
+
+
+class Brake(Struct, frozen=True):
+    """A hand on one box: the machine's own input of that name. Answered by `Braked`."""
+
+    box: str
+    signal: signals.Brake
+
+
+class Braked(Struct, frozen=True):
+    """How the box stood before the brake: what the verb that set it answers from."""
+
+    before: BoxState
+
+
+class Describe(Struct, frozen=True):
+    """Answered by `Description`."""
 
 
 class Description(Struct, frozen=True):
@@ -175,6 +223,13 @@ class NodeDrained(Struct, frozen=True):
 
     cut: tuple[tuple[str, str], ...]
     stuck: tuple[str, ...]
+
+
+class Consume(Struct, frozen=True):
+    """Have a consumer of this name, made where there is none; answered by its address."""
+
+    name: str
+    consumed: Mapping[str, Consumed]
 
 
 class Whereabouts(Struct, frozen=True):

@@ -17,6 +17,7 @@ from msgspec import Struct
 from actors.gateway import Gateway
 from actors.mail import MailActor
 from actors.messages import (
+    Consume,
     CutShort,
     Drain,
     Drained,
@@ -30,7 +31,7 @@ from actors.messages import (
 )
 from actors.ports import Broker, Consumed
 from actors.seat import SeatActor, SeatSpec
-from actors.system import Actor, Address, ChildFailed, handles
+from actors.system import Actor, Address, ChildFailed, Supervision, handles
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that attach at the same time: what a broker takes without queueing."""
@@ -39,16 +40,22 @@ CUT_GRACE_S: Final = 3.0
 """How long a cut consumer may take to hand its mail back before it is given up."""
 
 ROUTER: Final = "router"
+INBOUND: Final = "inbound"
+
+ESCALATE: Final = Supervision(on_failure="escalate")
+"""Of the gateway: what is in flight is known to it alone, so without it the node ends, and
+what it held is reclaimed by the next start."""
 
 log = structlog.get_logger(__name__)
 
 
 class NodeSpec(Struct, frozen=True):
-    """What the root starts. `epoch` is the fence that this process attaches under."""
+    """What the root starts. `epoch` is the fence that this process attaches under; without a
+    `router` nothing is routed here."""
 
     broker: Broker
-    seats: Sequence[SeatSpec]
-    router: Consumed
+    seats: Sequence[SeatSpec] = ()
+    router: Consumed | None = None
     epoch: int = 1
     reclaim_router: bool = False
 
@@ -65,6 +72,7 @@ class NodeActor(Actor):
     def __init__(self, spec: NodeSpec) -> None:
         super().__init__()
         self._spec = spec
+        self._gateway = self.spawn(Gateway, spec.broker, name="gateway", supervision=ESCALATE)
         self._children: dict[str, Address] = {}
         self._reclaim: dict[str, bool] = {}
         self._to_establish: deque[str] = deque()
@@ -79,14 +87,16 @@ class NodeActor(Actor):
     @handles(StartNode)
     def on_start(self, _: StartNode, sender: Address) -> None:
         self._starter = sender
-        gateway = self.spawn(Gateway, self._spec.broker, name="gateway")
         for seat in self._spec.seats:
             name = seat.handle
-            self._children[name] = self.spawn(SeatActor, seat, gateway, name=f"seat {name}")
+            self._children[name] = self.spawn(SeatActor, seat, self._gateway, name=f"seat {name}")
             self._reclaim[name] = seat.reclaim
-        boxes = {"inbound": self._spec.router}
-        self._children[ROUTER] = self.spawn(MailActor, ROUTER, gateway, boxes, name=ROUTER)
-        self._reclaim[ROUTER] = self._spec.reclaim_router
+        if self._spec.router is not None:
+            boxes = {INBOUND: self._spec.router}
+            self._children[ROUTER] = self.spawn(
+                MailActor, ROUTER, self._gateway, boxes, name=ROUTER
+            )
+            self._reclaim[ROUTER] = self._spec.reclaim_router
         self._to_establish.extend(seat.handle for seat in self._spec.seats)
         self._establish_more()
 
@@ -118,6 +128,17 @@ class NodeActor(Actor):
         name = next((n for n, child in self._children.items() if child == failed.child), None)
         if name is not None and failed.action == "restart" and not self._drainer:
             self._establish(name)
+
+    @handles(Consume)
+    def on_consume(self, wanted: Consume, sender: Address) -> None:
+        """A consumer that is attached by hand. It is made once: what it held, it goes on
+        holding, and a handler of its last attachment goes before those of the next."""
+        name = wanted.name
+        if name not in self._children:
+            self._children[name] = self.spawn(
+                MailActor, name, self._gateway, wanted.consumed, name=name
+            )
+        self.tell(sender, self._children[name])
 
     @handles(Whereabouts)
     def on_whereabouts(self, wanted: Whereabouts, sender: Address) -> None:

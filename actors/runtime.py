@@ -2,37 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from thespian.actors import ActorSystem
 
+from actors.machines import signals
 from actors.messages import (
+    AttachFailed,
+    BoxState,
     Brake,
+    Braked,
+    Consume,
     Describe,
     Description,
     DrainNode,
+    LetGo,
+    LetGone,
     NodeDrained,
     NodeStarted,
+    Reattach,
     StartNode,
     Whereabouts,
 )
 from actors.node import NodeActor, NodeSpec
-from actors.ports import Clock
-from actors.system import Address, AsyncioSystemBase
+from actors.ports import Clock, Consumed
+from actors.system import Actor, Address, AsyncioSystemBase, Supervision, Terminated, handles
 
-START_TIMEOUT_S = 120.0
-ASK_TIMEOUT_S = 5.0
-DRAIN_MARGIN_S = 10.0
+START_TIMEOUT_S: Final = 120.0
+ASK_TIMEOUT_S: Final = 5.0
+DRAIN_MARGIN_S: Final = 10.0
+
+STOP: Final = Supervision(on_failure="stop")
+
+
+class _Watchman(Actor):
+    """Says when the root is gone although nobody stopped it."""
+
+    def __init__(self, root: Address, fallen: Callable[[str], None]) -> None:
+        super().__init__()
+        self._root = root
+        self._fallen = fallen
+
+    def pre_start(self) -> None:
+        self.watch(self._root)
+
+    @handles(Terminated)
+    def on_terminated(self, terminated: Terminated, sender: Address) -> None:
+        self._fallen(terminated.reason)
 
 
 class SeatRuntime:
-    """All actors of one node, in one Thespian actor system, on the running loop."""
+    """All actors of one node, in one Thespian actor system, on the running loop.
 
-    def __init__(self, spec: NodeSpec, *, clock: Clock | None = None, seed: int = 0) -> None:
+    `fallen(reason)` is called if the tree comes down by itself: what was in flight is then
+    reclaimed by whoever attaches next.
+    """
+
+    def __init__(
+        self,
+        spec: NodeSpec,
+        *,
+        clock: Clock | None = None,
+        seed: int = 0,
+        fallen: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         self._base = AsyncioSystemBase(clock=clock, seed=seed)
-        self.system = ActorSystem(systemBase=self._base, transientUnique=True)
-        self._root = self._base.spawn(NodeActor, spec, name="node")
-        self._seats: dict[str, Address] = {}
+        # Thespian's own door to the same actors: for code written against its API.
+        self.system = ActorSystem(systemBase=self._base, transientUnique=True)  # type: ignore[no-untyped-call]
+        self._base.bind(self.system)
+        self._root = self._base.spawn(NodeActor, spec, name="node", supervision=STOP)
+        self._watchman = self._base.spawn(_Watchman, self._root, fallen, name="watchman")
+        self._epoch = spec.epoch
+        self._known: dict[str, Address] = {}
 
     async def start(self) -> int:
         """Attach every mailbox; the number of seats. TimeoutError when the broker is mute."""
@@ -40,22 +82,51 @@ class SeatRuntime:
         assert isinstance(started, NodeStarted)
         return started.seats
 
+    # -- consumers by name ------------------------------------------------------------
+
+    async def consumer(self, name: str, consumed: Mapping[str, Consumed]) -> None:
+        """Have a consumer that is attached by hand; made once, detached at first."""
+        wanted = Consume(name, consumed)
+        answer = await self._base.aask(self._root, wanted, timeout_s=ASK_TIMEOUT_S)
+        assert isinstance(answer, Address)
+        self._known[name] = answer
+
+    async def attach(self, name: str, box: str, consumed: Consumed) -> None:
+        """Begin to pull for a box; raises what the broker raised, or ValueError where it is
+        attached already."""
+        wanted = Reattach(box, consumed, self._epoch)
+        answer = await self._ask(name, wanted, START_TIMEOUT_S)
+        if isinstance(answer, AttachFailed):
+            raise answer.error
+
+    async def let_go(self, name: str, box: str) -> bool:
+        """Detach a box; False where there was nothing to let go of. No handler starts after
+        this; one that runs is not waited for."""
+        answer = await self._ask(name, LetGo(box), START_TIMEOUT_S)
+        return isinstance(answer, LetGone) and answer.was_attached
+
     async def describe(self, name: str) -> Description | None:
         """How the consumer of this name stands; None where there is none."""
-        address = await self._whereabouts(name)
-        if address is None:
-            return None
-        answer = await self._base.aask(address, Describe(), timeout_s=ASK_TIMEOUT_S)
-        assert isinstance(answer, Description)
-        return answer
+        answer = await self._ask(name, Describe())
+        return answer if isinstance(answer, Description) else None
 
-    async def brake(self, name: str, box: str, signal: object) -> bool:
-        """Give a box one of the machine's brakes; False where there is no such consumer."""
-        address = await self._whereabouts(name)
-        if address is None:
-            return False
-        self._base.tell(address, Brake(box, signal))
-        return True
+    async def brake(self, name: str, box: str, signal: signals.Brake) -> BoxState | None:
+        """Give a box a brake; how it stood before, None where there is no such consumer."""
+        answer = await self._ask(name, Brake(box, signal))
+        return answer.before if isinstance(answer, Braked) else None
+
+    async def _ask(
+        self, name: str, message: object, timeout_s: float = ASK_TIMEOUT_S
+    ) -> object | None:
+        if name not in self._known:
+            wanted = Whereabouts(name)
+            answer = await self._base.aask(self._root, wanted, timeout_s=ASK_TIMEOUT_S)
+            if not isinstance(answer, Address):
+                return None
+            self._known[name] = answer
+        return await self._base.aask(self._known[name], message, timeout_s=timeout_s)
+
+    # -- the end ----------------------------------------------------------------------
 
     async def drain(self, bound_s: float) -> NodeDrained:
         """No new turns; running ones end within `bound_s`, the rest is handed back, confirmed."""
@@ -66,18 +137,9 @@ class SeatRuntime:
 
     async def stop(self) -> None:
         """Children before parents; then the system is gone."""
-        await self._base.stop(self._root, timeout_s=ASK_TIMEOUT_S)
-        self.system.shutdown()
+        await self._base.stop(self._watchman, timeout_s=ASK_TIMEOUT_S)
+        await self._base.shutdown_async(ASK_TIMEOUT_S)
 
     def tree(self) -> Sequence[object]:
         """The actors as they stand: name, class, state, mailbox depth, restarts, children."""
-        return [self._base.tree()]
-
-    async def _whereabouts(self, name: str) -> Address | None:
-        if name not in self._seats:
-            wanted = Whereabouts(name)
-            answer = await self._base.aask(self._root, wanted, timeout_s=ASK_TIMEOUT_S)
-            if not isinstance(answer, Address):
-                return None
-            self._seats[name] = answer
-        return self._seats[name]
+        return self._base.tree()

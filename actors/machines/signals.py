@@ -93,6 +93,9 @@ Input: TypeAlias = (
     | Detach
 )
 
+Brake: TypeAlias = Quiesce | Unquiesce | Hold | Lift | Pause
+"""What an operator, or whoever embeds a node, may do to a consumer by hand."""
+
 # -- effects --------------------------------------------------------------------------
 
 

@@ -64,7 +64,7 @@ class AsyncioSystemBase(ThespianFace):
         """Make a top-level actor; call on the loop's thread. It is constructed soon, and a
         constructor that raises is a failure for its supervision. RuntimeError once the system
         shuts down."""
-        self.bind_loop()
+        self.require_loop("spawn")
         if self.closing:
             raise RuntimeError("the actor system shuts down")
         cell = ActorCell(self, None, cls, args, name, supervision)
@@ -75,7 +75,7 @@ class AsyncioSystemBase(ThespianFace):
     async def aask(self, to: ActorAddress, message: object, timeout_s: float) -> object:
         """Send a message and return the first answer. The reply address is good for one
         message; later answers are dead letters. Raises TimeoutError."""
-        self.bind_loop()
+        self.require_loop("aask")
         future: asyncio.Future[object] = self.loop.create_future()
         address = self.new_address("ask")
         address.endpoint = Reply(self, address, future)
@@ -89,7 +89,7 @@ class AsyncioSystemBase(ThespianFace):
     async def stop(self, address: Address, timeout_s: float) -> bool:
         """End an actor, its children first. True once it is gone, False if it is not within
         `timeout_s`: then it is still on its way."""
-        self.bind_loop()
+        self.require_loop("stop")
         cell = address.endpoint
         if not isinstance(cell, Cell):
             return True

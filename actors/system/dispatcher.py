@@ -123,12 +123,17 @@ class Dispatcher:
             else:
                 return
 
+    def report_failure(self, cell: Cell, error: BaseException) -> None:
+        """Log it with its traceback; the message that was handled is not formatted."""
+        where = {"actor": str(cell.address), "kind": cell.kind, "error": type(error).__name__}
+        self.log.warning("actor_failed", extra=where, exc_info=error)
+
     def dead_letter(self, to: Address, message: object, sender: Address, reason: str) -> None:
         """Count it, and show it to whoever asked for dead letters. Only its type is logged."""
         self.dead_letters[reason] = self.dead_letters.get(reason, 0) + 1
-        self.log.debug(
-            "dead_letter", extra={"to": str(to), "kind": type(message).__name__, "reason": reason}
-        )
+        if self.log.isEnabledFor(logging.DEBUG):
+            kind = type(message).__name__
+            self.log.debug("dead_letter", extra={"to": str(to), "kind": kind, "reason": reason})
         if self.on_dead_letter is not None:
             try:
                 self.on_dead_letter(DeadLetter(to, message, sender, reason))

@@ -204,9 +204,7 @@ class RunningCell(Cell):
         for act in acts:
             act.undo()
         reason = describe(error)
-        self.base.log.warning(
-            "actor_failed", extra={"actor": str(self.address), "kind": self.kind, "reason": reason}
-        )
+        self.base.report_failure(self, error)
         self.fail(reason)
         if isinstance(error, KeyboardInterrupt):
             self.scheduled = False

@@ -121,10 +121,7 @@ class ThespianCell(Cell):
                 return
             except BaseException as error:
                 details = traceback.format_exc()
-                self.base.log.warning(
-                    "actor_failed",
-                    extra={"actor": str(self.address), "reason": type(error).__name__},
-                )
+                self.base.report_failure(self, error)
             else:
                 return
         if not isinstance(message, PoisonMessage | ChildActorExited) and (

@@ -109,6 +109,12 @@ class ThespianFace(Dispatcher):
             self.attach(asyncio.get_running_loop())
             self._thread = threading.get_ident()
 
+    def require_loop(self, verb: str) -> None:
+        """Bind if need be; RuntimeError on any thread but the loop's."""
+        self.bind_loop()
+        if threading.get_ident() != self._thread:
+            raise RuntimeError(f"{verb}: only on the thread of the system's loop")
+
     def _here(self) -> bool:
         """Whether this is the loop's thread. Binds first: to the running loop, or a new one."""
         if self._thread is None:

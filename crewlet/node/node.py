@@ -90,6 +90,7 @@ class Node:
         self.strays = Strays()
         self.stopping = asyncio.Event()
         self.lost = False
+        self.failed = False
         self.disowned: tuple[str, ...] = ()
         self._folder = None if broker is not None and not admin else DataFolder(Path(data))
         if folder is None and not isinstance(company, Company):
@@ -126,7 +127,8 @@ class Node:
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
         held = await ensure_mailboxes(self.broker, self.company)
-        self.runtime = SeatRuntime(self._spec(handlers, held), clock=self.clock)
+        spec = self._spec(handlers, held)
+        self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
         self._closers.push_async_callback(self.runtime.stop)
         await self.runtime.start()
         await self._open_faces()
@@ -161,6 +163,12 @@ class Node:
             await presence.claim()
             self._closers.push_async_callback(presence.release)
 
+    def _on_fallen(self, reason: str) -> None:
+        """The actors came down by themselves: leave, and let the next start reclaim."""
+        log.critical("node_fallen", reason=reason)
+        self.failed = True
+        self.stopping.set()
+
     def _on_lost(self) -> None:
         """Another process serves the company: stop, whatever runs."""
         self.lost = True
@@ -171,7 +179,10 @@ class Node:
         if self._drained is None:
             self.edge.draining = True
             bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
-            self._drained = await self.runtime.drain(bound_s)
+            if self.failed:  # there is nobody left to ask
+                self._drained = NodeDrained((), ())
+            else:
+                self._drained = await self.runtime.drain(bound_s)
             self.disowned = await self.strays.let_go()
             interrupted = tuple(f"{seat} {key}" for seat, key in self._drained.cut)
             body = OrgStopped(company=self.company.name, interrupted=interrupted)
