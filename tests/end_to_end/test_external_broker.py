@@ -1,0 +1,110 @@
+"""A node on a server that somebody else runs: alone on it, refused beside another, back after
+a kill. And one data folder, which two processes may not share."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.commands import crewlet, nats_server, node_file, servers_below
+from tests.end_to_end.harness import SECRET, Company, comment, until
+
+T_SECRET = {"T_SECRET": SECRET}
+
+
+def _on(url: str, name: str) -> str:
+    return f"stream: {{type: nats, url: '{url}'}}\nnode: {{id: {name}}}\n"
+
+
+def _company(folder: Path) -> Company:
+    folder.mkdir()
+    return Company(folder)
+
+
+@pytest.mark.certifies(3, 8, 42)
+def test_one_node_serves_and_the_next_takes_over_when_it_died(tmp_path: Path) -> None:
+    first, second = _company(tmp_path / "first"), _company(tmp_path / "second")
+    with nats_server(tmp_path / "server") as url:
+        node = first.start(*node_file(first, _on(url, "first")))
+        try:
+            assert not servers_below(first.data), "it brings no broker of its own"
+            assert node.post("issue_comment", comment(1, "@octo-dev look")) == 202
+            until(lambda: first.lines("end", "dev"), why="it serves")
+            settings = node_file(second, _on(url, "second"))
+            up = ("up", str(second.file), *settings, "--port", "0", "--quiet")
+            refused = crewlet(second.data, *up, env=T_SECRET, within_s=30)
+            assert refused.returncode == 3, refused.stderr
+            said = refused.stderr.splitlines()[-1]
+            assert "'first'" in said and f"pid {node.process.pid}" in said
+            assert socket.gethostname() in said
+            assert "Traceback" not in refused.stderr
+            kept = node.send("ops", "sleep 60")
+            until(lambda: first.lines("start", "ops"), why="a long turn runs")
+            behind = node.send("dev", "is worked before the kill")
+            until(lambda: len(first.lines("end", "dev")) == 2, why="it goes on meanwhile")
+        finally:
+            node.kill()
+        # The key lapses ten seconds after its last renewal; a start waits for that by itself.
+        again = second.start(*settings)
+        try:
+            rerun = until(lambda: second.lines("start", "ops"), 15, why="the turn runs again")
+            assert rerun[0]["events"] == [kept] and rerun[0]["attempt"] == 2
+            assert behind not in {e for row in second.lines("start") for e in row["events"]}
+        finally:
+            again.kill()
+
+
+def test_an_orderly_stop_leaves_the_company_to_the_next_at_once(tmp_path: Path) -> None:
+    company = Company(tmp_path)
+    with nats_server(tmp_path / "server") as url:
+        settings = node_file(company, _on(url, "one"))
+        node = company.start(*settings)
+        sent = node.send("dev", "before")
+        until(lambda: company.lines("end", "dev"), why="it serves")
+        assert node.stop() == 0
+        with company.running(*settings) as again:
+            assert "presence_held" not in company.log.read_text(), "the key was given up"
+            again.idle()
+            assert [row["events"] for row in company.lines("end")] == [[sent]]
+
+
+@pytest.mark.certifies(14)
+def test_a_server_that_takes_less_than_our_largest_is_refused(tmp_path: Path) -> None:
+    company = Company(tmp_path)
+    with nats_server(tmp_path / "server", max_payload=2**20) as url:
+        settings = node_file(company, _on(url, "one"))
+        up = ("up", str(company.file), *settings, "--port", "0")
+        refused = crewlet(company.data, *up, env=T_SECRET, within_s=30)
+    assert refused.returncode == 3
+    assert "max_payload" in refused.stderr and str(2**20) in refused.stderr
+    assert "Traceback" not in refused.stderr and refused.stdout == ""
+
+
+@pytest.mark.long  # ten seconds of dialling
+def test_a_server_that_is_not_there_is_said_in_a_sentence(tmp_path: Path) -> None:
+    company = Company(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused, and nobody's
+        settings = node_file(company, _on(f"nats://127.0.0.1:{taken.getsockname()[1]}", "one"))
+        up = ("up", str(company.file), *settings, "--port", "0")
+        refused = crewlet(company.data, *up, env=T_SECRET, within_s=30)
+    assert refused.returncode == 1
+    assert "could be reached" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.field("C32")
+def test_a_data_folder_is_one_processs_at_a_time(tmp_path: Path) -> None:
+    company = Company(tmp_path)
+    with company.running() as node:
+        up = ("up", str(company.file), "--data", str(company.data), "--port", "0")
+        refused = crewlet(company.data, *up, env=T_SECRET, within_s=5)
+        assert refused.returncode == 3
+        assert f"pid {node.process.pid}" in refused.stderr and str(company.data) in refused.stderr
+        node.send("dev", "undisturbed")
+        until(lambda: company.lines("end", "dev"), why="the first goes on")
+        assert len(servers_below(company.data)) == 1
+    with company.running() as again:  # a lock dies with its process: nothing to clean up
+        assert again.try_status()
