@@ -151,7 +151,8 @@ class Gateway(Actor):
     def _on_attached(self, entry: _Attached, ended: EffectEnded) -> None:
         if entry.ticket not in self._attached:  # its owner started again meanwhile
             if ended.error is None:
-                self._work("release", entry, self._broker.release(ended.value))  # type: ignore[arg-type]
+                late: Attachment = ended.value  # type: ignore[assignment]
+                self._work("release", entry, self._broker.release(late))
         elif ended.error is None:
             entry.attachment = ended.value  # type: ignore[assignment]
             self.tell(entry.owner, BoxAttached(entry.wanted.box, entry.ticket))

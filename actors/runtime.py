@@ -36,6 +36,10 @@ DRAIN_MARGIN_S: Final = 10.0
 STOP: Final = Supervision(on_failure="stop")
 
 
+def _thespian(base: AsyncioSystemBase) -> ActorSystem:
+    return ActorSystem(systemBase=base, transientUnique=True)  # type: ignore[no-untyped-call]
+
+
 class _Watchman(Actor):
     """Says when the root is gone although nobody stopped it."""
 
@@ -69,7 +73,7 @@ class SeatRuntime:
     ) -> None:
         self._base = AsyncioSystemBase(clock=clock, seed=seed)
         # Thespian's own door to the same actors: for code written against its API.
-        self.system = ActorSystem(systemBase=self._base, transientUnique=True)  # type: ignore[no-untyped-call]
+        self.system = _thespian(self._base)
         self._base.bind(self.system)
         self._root = self._base.spawn(NodeActor, spec, name="node", supervision=STOP)
         self._watchman = self._base.spawn(_Watchman, self._root, fallen, name="watchman")

@@ -62,6 +62,11 @@ def event(event_type: str) -> str:
     return _checked(f"crewlet.events.{event_type}")
 
 
+def question(name: str) -> str:
+    """What is asked and answered without being stored; no stream covers it."""
+    return _checked(f"crewlet.ask.{name}")
+
+
 def inbox_of(handle: str) -> Mailbox:
     return Mailbox(topic=inbox(handle), group=_group(handle))
 
@@ -120,6 +125,11 @@ def patterns_of(namespace: str) -> tuple[str, ...]:
     """
     own = "crewlet.*" if namespace == "crewlet" else f"{namespace}.>"
     return (f"crewlet.{namespace}.>", namespace, own)
+
+
+def namespace_of_pattern(pattern: str) -> str:
+    """The namespace that a pattern such as EVENTS covers whole."""
+    return namespace(pattern.removesuffix(">") + "any")
 
 
 def handle_of(topic: str) -> str | None:

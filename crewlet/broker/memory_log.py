@@ -19,12 +19,12 @@ HISTORY: Final = 10_000
 """Retained messages of a namespace: the newest are kept."""
 
 AGE_S: Final = {
-    topics.namespace(topics.event("any")): 30 * 24 * 3600.0,
-    topics.namespace("crewlet.config.any"): 3600.0,
+    topics.namespace_of_pattern(topics.EVENTS): 30 * 24 * 3600.0,
+    topics.namespace_of_pattern(topics.CONFIG): 3600.0,
 }
 """Namespaces that retain what was published, and for how long (docs/contract.md 29, 30)."""
 
-_DEAD: Final = topics.namespace(topics.DEAD_LETTERS.removesuffix(">") + "any")
+_DEAD: Final = topics.namespace_of_pattern(topics.DEAD_LETTERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -14,6 +14,10 @@ from crewlet.coordination.store import Store
 
 Listen: TypeAlias = Callable[[str, bytes], None]
 """Called with the topic and the body of each broadcast message; what it raises is logged."""
+
+
+Answer: TypeAlias = Callable[[bytes], Awaitable[bytes]]
+"""Answers one question; what it raises is logged, and the asker hears nothing of it."""
 
 
 class DeadLetter(Struct, frozen=True):
@@ -44,6 +48,10 @@ class CompanyBroker(Broker, Protocol):
     """
 
     @property
+    def backend(self) -> str:
+        """`jetstream` or `memory`, for people to read; nothing may decide on it."""
+
+    @property
     def connected(self) -> bool:
         """Started, and the broker answers as far as this client knows."""
 
@@ -64,6 +72,17 @@ class CompanyBroker(Broker, Protocol):
         The pattern lies in one namespace (`crewlet.events.>`); one that spans them all
         (`>`, `crewlet.>`, `*.x`) is refused with ValueError.
         """
+
+    async def serve(self, subject: str, answer: Answer) -> Subscription:
+        """Answer every question asked on `subject` from now on, beside everybody else who
+        serves it, up to 64 at the same time. Nothing is stored; a slow answer delays no other.
+        Closing the subscription waits for the answers under way."""
+
+    async def ask(
+        self, subject: str, body: bytes, *, wanted: int, within_s: float
+    ) -> Sequence[bytes]:
+        """Put a question to everybody who serves `subject`; the first `wanted` answers, or
+        those that came within `within_s` seconds. Nobody serving is an empty answer."""
 
     async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The newest `most` retained messages, oldest first. Only crewlet.events.* and

@@ -27,7 +27,7 @@ from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger, Worked
 from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import RunningTurn, Turns
-from crewlet.queue import EventQueue
+from crewlet.queue import Publisher
 from crewlet.turn import Turn
 
 ALREADY_WORKED = "a finished turn has worked this trigger"
@@ -44,7 +44,7 @@ class Services(Struct, frozen=True):
 
     company: str
     node_id: str
-    queue: EventQueue
+    queue: Publisher
     ledger: Ledger
     followers: Followers
     turns: Turns

@@ -33,7 +33,7 @@ from crewlet.inbound.followers import Followers
 from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
 from crewlet.inbound.phrases import UNREADABLE_PAYLOAD
 from crewlet.inbound.routing import Recipient, Routing, recipients
-from crewlet.queue import EventQueue
+from crewlet.queue import Publisher
 from crewlet.sources import Notification, Skip
 
 _IDS: Final = uuid.UUID("5a3c0d0e-6b7f-5b0f-9a54-2f6a5d1c8e77")
@@ -53,7 +53,7 @@ class Router:
         self,
         company: Callable[[], Company],
         *,
-        queue: EventQueue,
+        queue: Publisher,
         followers: Followers,
         store: Store,
         clock: Clock,

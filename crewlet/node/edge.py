@@ -15,7 +15,7 @@ from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import NotificationSkipped, RawWebhook
 from crewlet.inbound.router import derived_id
-from crewlet.queue import EventQueue
+from crewlet.queue import Publisher
 
 ACCEPT_WITHIN_S: Final = 8.0
 """How long a vendor waits for our 202: GitHub gives up after ten seconds."""
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 class WebhookEdge:
     """The edge of one node; `ready` and `draining` are what /ready answers from."""
 
-    def __init__(self, company: Callable[[], Company], queue: EventQueue, clock: Clock) -> None:
+    def __init__(self, company: Callable[[], Company], queue: Publisher, clock: Clock) -> None:
         self._company = company
         self._queue = queue
         self._clock = clock

@@ -43,7 +43,7 @@ from crewlet.node.edge import WebhookEdge
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.presence import Presence
 from crewlet.node.verbs import explained, verbs_of
-from crewlet.queue import EventQueue, Published
+from crewlet.queue import Publisher, Published
 from crewlet.web import WebServer, make_app
 
 TURN_TIMEOUT_S: Final = 1800.0
@@ -123,7 +123,7 @@ class Node:
         self.broker = await self._open_broker()
         self._closers.push_async_callback(self.broker.stop)
         await self._claim()
-        self.queue = EventQueue(self.broker, node_id=self.node_id, clock=self.clock)
+        self.queue = Publisher(self.broker, node_id=self.node_id, clock=self.clock)
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
         held = await ensure_mailboxes(self.broker, self.company)

@@ -160,7 +160,7 @@ class _Answers:
 
         following = None
         if args.follow:
-            following = await self._node.queue.subscribe(topics.EVENTS, heard)
+            following = await self._node.queue.subscribe_stream(topics.EVENTS, heard)
         try:
             for _, body in await self._recent(args.last):
                 event = decode(body)

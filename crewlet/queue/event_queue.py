@@ -1,140 +1,258 @@
-"""Publish events durably, tell the listeners, follow what is broadcast."""
+"""The whole queue: publish and consume, hold and let go, ask and serve.
+
+Letting go has verbs of rising destructiveness: quiesce takes nothing new and can be undone,
+detach ends this process's part and keeps the mailbox, delete destroys it. Holds are named, and
+lie over all of them. A local verb answers whether or not the broker does.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
-import structlog
-from msgspec import Struct
-
-from actors.ports import BrokerError, Clock, NotLive, Receipt, TooLarge, Unavailable
+from actors.delivery import BatchOptions, Mailbox, Outcome, Partition
+from actors.machines import signals
+from actors.messages import BoxState
+from actors.node import NodeSpec
+from actors.ports import Clock, Consumed, MailboxState, NotLive
+from actors.runtime import SeatRuntime
 from crewlet import topics
-from crewlet.broker.port import CompanyBroker, Subscription
-from crewlet.errors import CorruptEvent, CrewletError, PublishUnknown
-from crewlet.events import Event, decode, encode
-from crewlet.events.envelope import MAX_EVENT_BYTES
+from crewlet.broker.port import Answer, CompanyBroker, Subscription
+from crewlet.events import Event
+from crewlet.queue.batch import Handle, Key, batch_of, outcome_of, reader
+from crewlet.queue.publisher import Listener, Published, Publisher
 
-Listener: TypeAlias = Callable[[str, Event], None]
-
-RETRY_S: Final = 0.2
-LONGEST_RETRY_S: Final = 2.0
-
-UNKNOWN_AFTER_S: Final = 60.0
-"""How long a publish is retried under its id: longer than any broker election measured (12 s),
-shorter than the broker's window for telling a retry from a second message (2 minutes)."""
-
-log = structlog.get_logger(__name__)
+BOX: Final = "mail"
+ASK_WITHIN_S: Final = 2.0
+STOP_WITHIN_S: Final = 5.0
 
 
-class Published(Struct, frozen=True):
-    """The event as it was stamped, and where the broker keeps it."""
+class EventQueue(Publisher):
+    """One client of the queue. Every verb raises NotLive before `start` and after `stop`, and
+    changes nothing then; `wait_for_handlers` and `in_flight_count` answer all the same.
 
-    event: Event
-    receipt: Receipt
-
-
-class EventQueue:
-    """One node's end of the queue."""
+    It brings a runtime of its own for what is subscribed through it.
+    """
 
     def __init__(self, broker: CompanyBroker, *, node_id: str, clock: Clock) -> None:
-        self._broker = broker
-        self._node_id = node_id
-        self._clock = clock
-        self._listeners: list[Listener] = []
-        self._behind: dict[asyncio.Task[object], None] = {}
+        super().__init__(broker, node_id=node_id, clock=clock)
+        self._runtime: SeatRuntime | None = None
+        self._live = False
+        self._paused = False
+        self._attached: dict[Mailbox, None] = {}
+        self._known: dict[Mailbox, None] = {}
+        self._running = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
-    def add_listener(self, listener: Listener) -> None:
-        """Called on the publishing task after the broker stored the event. What it raises is
-        logged: telemetry cannot fail a publish."""
-        self._listeners.append(listener)
+    # -- life -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect. Idempotent; a queue that was stopped starts as if it were new."""
+        if self._live:
+            return
+        await self._broker.start()
+        self._runtime = SeatRuntime(NodeSpec(self._broker), clock=self._clock)
+        await self._runtime.start()
+        self._paused = False
+        self._live = True
+
+    async def stop(self) -> None:
+        """Let go of everything and leave. Idempotent. Running handlers are cut and their mail
+        is handed back; to let them end, `pause_delivery` and `wait_for_handlers` first."""
+        if not self._live:
+            return
+        self._live = False
+        assert self._runtime is not None
+        await self._runtime.drain(0.0)
+        await self._runtime.stop()
+        self._attached.clear()
+        self._known.clear()
+        await self.flush(STOP_WITHIN_S)
+        await self._broker.stop()
+
+    @property
+    def backend(self) -> str:
+        """The name of what it runs on, for people; nothing may decide on it."""
+        return self._broker.backend
+
+    # -- what is said -----------------------------------------------------------------
 
     async def publish(
+        self, topic: str, event: Event, *, message_id: str = "", within_s: float = 60.0
+    ) -> Published:
+        self._check_live()
+        return await super().publish(topic, event, message_id=message_id, within_s=within_s)
+
+    async def subscribe_stream(self, pattern: str, handler: Listener) -> Subscription:
+        self._check_live()
+        return await super().subscribe_stream(pattern, handler)
+
+    async def ask(
+        self, question: str, body: bytes, *, wanted: int = 1, within_s: float = ASK_WITHIN_S
+    ) -> Sequence[bytes]:
+        """Ask everybody who serves `question`; up to `wanted` answers, in the order in which
+        they came. Fewer within the deadline is no error; nothing of it is stored."""
+        self._check_live()
+        subject = topics.question(question)
+        return await self._broker.ask(subject, body, wanted=wanted, within_s=within_s)
+
+    async def serve(self, question: str, answer: Answer) -> Subscription:
+        """Answer every asker, several at the same time. Closing waits for answers under way."""
+        self._check_live()
+        return await self._broker.serve(topics.question(question), answer)
+
+    # -- mailboxes --------------------------------------------------------------------
+
+    async def ensure(self, topic: str, group: str) -> bool:
+        """Make the mailbox, with nothing attached, if it is missing; whether it was made."""
+        self._check_live()
+        return await self._broker.ensure(Mailbox(topic, group))
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        """Every mailbox whose topic matches, by whomever it was made and whoever reads it."""
+        self._check_live()
+        return await self._broker.list(pattern)
+
+    async def delete(self, topic: str, group: str) -> bool:
+        """Destroy the mailbox and its mail, attached here or not; whether there was one."""
+        self._check_live()
+        await self.detach(topic, group)
+        return await self._broker.delete(Mailbox(topic, group))
+
+    # -- consuming --------------------------------------------------------------------
+
+    async def subscribe(self, topic: str, group: str, handler: Handle) -> None:
+        """Have each message handled alone, one after another. Makes the mailbox if it is
+        missing. ValueError where this client is attached to it already."""
+        await self._attach(topic, group, handler, None, one_at_a_time)
+
+    async def subscribe_batch(
         self,
         topic: str,
-        event: Event,
+        group: str,
+        handler: Handle,
         *,
-        message_id: str = "",
-        within_s: float = UNKNOWN_AFTER_S,
-    ) -> Published:
-        """Store the event under `message_id` (its own id unless told); the caller's event is
-        never written to. Raises TooLarge before anything is sent, PublishUnknown after
-        `within_s` seconds without an answer (or when the client stops meanwhile), NotLive where
-        the client has stopped before anything was sent."""
-        stamped = event.stamped(self._node_id)
-        body = encode(stamped)
-        if len(body) > MAX_EVENT_BYTES:
-            raise TooLarge(
-                f"event {event.id} has {len(body)} bytes; a mailbox takes {MAX_EVENT_BYTES}"
-            )
-        receipt = await self._until_known(topic, body, message_id or event.id, within_s)
-        self._tell(topic, stamped)
-        return Published(stamped, receipt)
+        key: Key,
+        options: Callable[[], BatchOptions] = BatchOptions,
+    ) -> None:
+        """Have the messages of one key handled together; `options` is read for each drain."""
+        await self._attach(topic, group, handler, key, options)
 
-    async def _until_known(
-        self, topic: str, body: bytes, message_id: str, within_s: float
-    ) -> Receipt:
-        """Unknown is not failed: the same message id again, until the broker says."""
-        started, pause_s = self._clock.monotonic(), RETRY_S
-        unknown = False
-        while True:
+    async def _attach(
+        self,
+        topic: str,
+        group: str,
+        handler: Handle,
+        key: Key | None,
+        options: Callable[[], BatchOptions],
+    ) -> None:
+        runtime, mailbox = self._check_live(), Mailbox(topic, group)
+        await self._broker.ensure(mailbox)
+        consumed = Consumed(mailbox, reader(key), self._counted(handler), options)
+        await self._consumer(mailbox)
+        await runtime.attach(str(mailbox), BOX, consumed)
+        self._attached[mailbox] = None
+
+    def _counted(self, handler: Handle) -> Callable[[Partition], Awaitable[Outcome]]:
+        async def run(partition: Partition) -> Outcome:
+            self._running += 1
+            self._quiet.clear()
             try:
-                return await self._broker.publish(topic, body, message_id=message_id)
-            except Unavailable:
-                unknown = True
-                if self._clock.monotonic() - started + pause_s > within_s:
-                    raise PublishUnknown(message_id, topic, within_s) from None
-            except NotLive:
-                if not unknown:
-                    raise
-                waited_s = self._clock.monotonic() - started  # an earlier try may be stored
-                raise PublishUnknown(message_id, topic, waited_s) from None
-            await asyncio.sleep(pause_s)
-            pause_s = min(LONGEST_RETRY_S, pause_s * 2)
+                return outcome_of(await handler(batch_of(partition)))
+            finally:
+                self._running -= 1
+                if not self._running:
+                    self._quiet.set()
 
-    async def record(self, event: Event, *, within_s: float = 10.0) -> None:
-        """Publish onto the record of what happened. A record that the broker does not take is
-        logged and given up: what is recorded must not hold up what is done."""
+        return run
+
+    async def detach(self, topic: str, group: str) -> bool:
+        """End this client's part; cursor and mail stay, its holds are gone. No handler starts
+        after this returns; one that runs is not waited for, and its outcome still applies.
+        Whether there was something to end."""
+        runtime, mailbox = self._check_live(), Mailbox(topic, group)
+        if mailbox not in self._known:
+            return False
+        self._attached.pop(mailbox, None)
+        return await runtime.let_go(str(mailbox), BOX)
+
+    async def quiesce(self, topic: str, group: str) -> bool:
+        """Take nothing new until `unquiesce`; whether there was an attachment to quiesce."""
+        before = await self._brake(topic, group, signals.Quiesce())
+        return before is not None and before.attached
+
+    async def unquiesce(self, topic: str, group: str) -> bool:
+        """Undo `quiesce`, or the rest that a deferral began; whether there was one. Lifts no
+        hold."""
+        before = await self._brake(topic, group, signals.Unquiesce())
+        return before is not None and (before.quiesced or before.deferred)
+
+    async def hold(self, topic: str, group: str, reason: str) -> bool:
+        """Take nothing new while `reason` is held, also from a later attachment; whether it
+        is a new one."""
+        mailbox = Mailbox(topic, group)
+        self._check_live()
+        await self._consumer(mailbox)
+        before = await self._brake(topic, group, signals.Hold(reason))
+        return before is not None and reason not in before.holds
+
+    async def lift(self, topic: str, group: str, reason: str) -> bool:
+        """End one hold; mail flows when it was the last. Whether it was held."""
+        before = await self._brake(topic, group, signals.Lift(reason))
+        return before is not None and reason in before.holds
+
+    async def _brake(self, topic: str, group: str, signal: signals.Brake) -> BoxState | None:
+        runtime, mailbox = self._check_live(), Mailbox(topic, group)
+        if mailbox not in self._known:
+            return None
+        return await runtime.brake(str(mailbox), BOX, signal)
+
+    async def _consumer(self, mailbox: Mailbox) -> None:
+        """The consumer of this pair, made with the first hold or attachment."""
+        if mailbox in self._known:
+            return
+        runtime = self._check_live()
+        idle = Consumed(mailbox, reader(None), nobody)
+        await runtime.consumer(str(mailbox), {BOX: idle})
+        self._known[mailbox] = None
+        if self._paused:
+            await runtime.brake(str(mailbox), BOX, signals.Pause())
+
+    # -- the drain --------------------------------------------------------------------
+
+    async def pause_delivery(self) -> None:
+        """One way: start nothing more, whatever is attached now or later. Publishing works."""
+        runtime = self._check_live()
+        self._paused = True
+        for mailbox in list(self._known):
+            await runtime.brake(str(mailbox), BOX, signals.Pause())
+
+    async def wait_for_handlers(self, timeout_s: float) -> int:
+        """Wait until no handler runs; how many still do."""
         try:
-            await self.publish(topics.event(event.type), event, within_s=within_s)
-        except (BrokerError, CrewletError, ValueError) as error:  # ValueError: no topic, no text
-            log.error("event_not_recorded", type=event.type, id=event.id, error=str(error))
+            async with asyncio.timeout(timeout_s):
+                await self._quiet.wait()
+        except TimeoutError:
+            pass
+        return self._running
 
-    def record_soon(self, event: Event) -> None:
-        """`record`, behind the caller's back; `flush` waits for it."""
-        self._run_behind(self.record(event))
+    @property
+    def in_flight_count(self) -> int:
+        """Handlers that run now."""
+        return self._running
 
-    async def flush(self, timeout_s: float) -> bool:
-        """Wait for what goes on behind the callers' backs; False if some of it did not end."""
-        if not self._behind:
-            return True
-        _, pending = await asyncio.wait(list(self._behind), timeout=timeout_s)
-        for task in pending:
-            task.cancel()
-        return not pending
+    def _check_live(self) -> SeatRuntime:
+        if not self._live or self._runtime is None:
+            raise NotLive("this queue is not started, or was stopped")
+        return self._runtime
 
-    async def subscribe(self, pattern: str, handler: Listener) -> Subscription:
-        """Every event from now on whose topic matches; nothing is acknowledged or held."""
 
-        def heard(topic: str, body: bytes) -> None:
-            try:
-                event = decode(body)
-            except CorruptEvent as error:
-                log.error("corrupt_broadcast", topic=topic, error=str(error)[:200])
-                return
-            handler(topic, event)
+def one_at_a_time() -> BatchOptions:
+    """An ordinary subscription takes one message when it is ready to run it."""
+    return BatchOptions(max_batch=1)
 
-        return await self._broker.subscribe(pattern, heard)
 
-    def _tell(self, topic: str, event: Event) -> None:
-        for listener in self._listeners:
-            try:
-                listener(topic, event)
-            except (Exception, asyncio.CancelledError):  # it may look at somebody's task
-                log.exception("publish_listener_failed", topic=topic, id=event.id)
-
-    def _run_behind(self, coroutine: Coroutine[Any, Any, object]) -> None:
-        task: asyncio.Task[object] = asyncio.ensure_future(coroutine)
-        self._behind[task] = None
-        task.add_done_callback(lambda done: self._behind.pop(done, None))
+async def nobody(partition: Partition) -> Outcome:
+    raise AssertionError("a consumer that was never attached has nothing to run")

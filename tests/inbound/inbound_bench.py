@@ -13,7 +13,7 @@ from crewlet.events import Event, Trace, decode, encode
 from crewlet.inbound import letters
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
-from crewlet.queue import EventQueue
+from crewlet.queue import Publisher
 from crewlet.testing import MemoryBroker, run_virtual
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Bench:
         self.broker = MemoryBroker()
         self.client = self.broker.client("n1")
         self.clock = LoopClock()
-        self.queue = EventQueue(self.client, node_id="n1", clock=self.clock)
+        self.queue = Publisher(self.client, node_id="n1", clock=self.clock)
         self.ledger = Ledger(self.client.store)
         self.followers = Followers(self.client.store)
 

@@ -15,7 +15,7 @@ from crewlet import topics
 from crewlet.errors import PublishUnknown
 from crewlet.events import Event, Trace, decode
 from crewlet.events.envelope import MAX_EVENT_BYTES
-from crewlet.queue import EventQueue
+from crewlet.queue import Publisher
 from crewlet.testing import MemoryBroker, MemoryClient, run_virtual
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ class Bench:
     def __init__(self) -> None:
         self.broker = MemoryBroker()
         self.client = self.broker.client("n1")
-        self.queue = EventQueue(self.client, node_id="n1", clock=LoopClock())
+        self.queue = Publisher(self.client, node_id="n1", clock=LoopClock())
         self.heard: list[tuple[str, Event]] = []
         self.queue.add_listener(lambda topic, event: self.heard.append((topic, event)))
 
@@ -151,7 +151,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_id(message_id: str) -> 
         client = Forgetful(bench.broker, "n2")
         client.lost, client.ids = 3, []
         await client.start()
-        queue = EventQueue(client, node_id="n2", clock=LoopClock())
+        queue = Publisher(client, node_id="n2", clock=LoopClock())
         queue.add_listener(lambda topic, event: bench.heard.append((topic, event)))
         published = await queue.publish(BOX.topic, event(), message_id=message_id)
         assert client.ids == [message_id or "e1"] * 4
@@ -209,7 +209,7 @@ def test_after_a_lost_answer_a_stopped_client_does_not_say_that_nothing_happened
         client = Forgetful(bench.broker, "n2")
         client.lost, client.ids = 1, []
         await client.start()
-        queue = EventQueue(client, node_id="n2", clock=LoopClock())
+        queue = Publisher(client, node_id="n2", clock=LoopClock())
         publishing = asyncio.ensure_future(queue.publish(BOX.topic, event()))
         await asyncio.sleep(0.1)
         await client.stop()
@@ -305,7 +305,7 @@ def test_a_subscriber_sees_what_matches_from_now_on_and_no_corrupt_bytes() -> No
     async def play(bench: Bench) -> None:
         seen: list[str] = []
         await bench.queue.record(event("before"))
-        subscription = await bench.queue.subscribe(
+        subscription = await bench.queue.subscribe_stream(
             topics.EVENTS, lambda topic, event: seen.append(event.id)
         )
         await bench.client.publish(topics.event("x"), b"{corrupt", message_id="m")
