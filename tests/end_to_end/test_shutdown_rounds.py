@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -18,8 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.end_to_end.commands import servers_below
-from tests.end_to_end.harness import Company, until
+from tests.end_to_end.commands import crewlet, servers_below
+from tests.end_to_end.harness import Company, comment, until
 
 
 def _rounds(company: Company, count: int, seed: int) -> None:
@@ -172,3 +173,64 @@ def test_leaving_the_block_leaves_nothing_behind(tmp_path: Path, how: str, code:
     assert {event for kind, event in first if kind == "end"} == sent and len(sent) == 2
     assert not set(psutil.Process().children(recursive=True)) - before
     assert not _embed(tmp_path, "look"), "neither turn is run by the next node"
+
+
+@pytest.mark.field("C29")
+def test_a_collector_that_does_not_answer_delays_nothing(tmp_path: Path) -> None:
+    """One that refuses, and one that takes the connection and then says nothing."""
+    with socket.socket() as mute, socket.socket() as closed:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        closed.bind(("127.0.0.1", 0))
+        for target in (mute, closed):
+            folder = tmp_path / str(target.fileno())
+            folder.mkdir()
+            company = Company(folder)
+            endpoint = f"http://127.0.0.1:{target.getsockname()[1]}"
+            otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_TRACES_EXPORTER": "otlp"}
+            node = company.start(env=otel)
+            try:
+                began = time.monotonic()
+                assert node.post("issue_comment", comment(1, "@octo-dev look")) == 202
+                assert time.monotonic() - began < 1
+                until(lambda company=company: company.lines("end"), why="worked")
+                began = time.monotonic()
+                assert node.stop() == 0
+                assert time.monotonic() - began < 3
+            finally:
+                node.end()
+
+
+@pytest.mark.field("C47")
+@pytest.mark.certifies(72)
+def test_a_flood_of_mail_does_not_drown_the_stop(tmp_path: Path) -> None:
+    """Hundreds of turns that last no time wait for one seat; a drain is heard between two."""
+    company = Company(tmp_path)
+    (tmp_path / "quick.py").write_text(QUICK)
+    text = company.file.read_text().splitlines()
+    text = ["  python: quick:work" if "command:" in line else line for line in text]
+    company.file.write_text("\n".join(text))
+    worked = tmp_path / "worked"
+    node = company.start()
+    try:
+        sent = [node.send("dev", f"quick {n}") for n in range(300)]
+        sent += [node.send("dev", f"late {n}") for n in range(100)]
+        assert crewlet(company.data, "drain").returncode == 0
+        began = time.monotonic()
+        assert node.process.wait(10) == 0
+        assert time.monotonic() - began < 2
+    finally:
+        node.end()
+    assert len(worked.read_text().splitlines()) < len(sent), "it did not wait for all of them"
+    with company.running() as again:
+        again.idle()
+    assert Counter(worked.read_text().split()) == Counter(sent), "each once, in both lives"
+
+
+QUICK = """
+from pathlib import Path
+async def work(turn):
+    with open(Path(__file__).parent / "worked", "a") as file:
+        for event in turn.events:
+            file.write(event.id + "\\n")
+"""
