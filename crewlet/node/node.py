@@ -43,7 +43,7 @@ from crewlet.node.edge import WebhookEdge
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.presence import Presence
 from crewlet.node.verbs import explained, verbs_of
-from crewlet.queue import Publisher, Published
+from crewlet.queue import Published, Publisher
 from crewlet.web import WebServer, make_app
 
 TURN_TIMEOUT_S: Final = 1800.0
