@@ -86,19 +86,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"{RULES.name}: patterns that match no test: {', '.join(idle)}")
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
-    config.stash[NOT_APPLICABLE] = len(dropped)
-    config.stash[ON_BASE] = sum("asys" in getattr(item, "fixturenames", ()) for item in kept)
+    on_base = sum("asys" in getattr(item, "fixturenames", ()) for item in kept)
+    leave("collected", {"not_applicable": len(dropped), "on_our_base": on_base})
 
 
-NOT_APPLICABLE = pytest.StashKey[int]()
-ON_BASE = pytest.StashKey[int]()
+def leave(name: str, counts: dict[str, int]) -> None:
+    """Leave counts for the runner. Every worker collects the same and says the same."""
+    path = Path(os.environ["THESPIAN_COUNTS"], f"{name}.{os.getpid()}")
+    path.write_text(json.dumps(counts))
+    path.rename(path.with_suffix(".json"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Leave the counts for the runner."""
     stats = terminalreporter.stats
-    config = terminalreporter.config
-    counts = {key: len(stats.get(key, ())) for key in ("passed", "failed", "error", "skipped")}
-    counts["not_applicable"] = config.stash.get(NOT_APPLICABLE, 0)
-    counts["selected_on_our_base"] = config.stash.get(ON_BASE, 0)
-    Path(os.environ["THESPIAN_COUNTS"]).write_text(json.dumps(counts))
+    keys = ("passed", "failed", "error", "skipped")
+    leave("ended", {key: len(stats.get(key, ())) for key in keys})

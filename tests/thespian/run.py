@@ -22,6 +22,7 @@ ROOT = HERE.parents[1]
 MINIMUM = 281
 NAME = "thespian"
 VERSION = "4.0.1"
+WORKERS = "8"  # most of these tests sleep: more than the cores are of use
 
 
 def source(version: str, cache: Path) -> Path:
@@ -42,21 +43,33 @@ def source(version: str, cache: Path) -> Path:
 def run_tests(unpacked: Path, extra: list[str]) -> dict[str, int]:
     """Run them in a process of their own, with that source ahead of any installed one."""
     with tempfile.TemporaryDirectory() as scratch:
-        counts = Path(scratch) / "counts.json"
         path = os.pathsep.join([str(unpacked), str(HERE), str(ROOT)])
-        env = {**os.environ, "PYTHONPATH": path, "THESPIAN_COUNTS": str(counts)}
+        env = {**os.environ, "PYTHONPATH": path, "THESPIAN_COUNTS": scratch}
         env.pop("PYTHONUNBUFFERED", None)  # their abort test counts on a buffered child
         subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "our_base", "-p", "no:cacheprovider"]
-            + ["-q", "--tb=short", "--timeout=60", "--rootdir", str(unpacked)]
+            + [
+                "-q",
+                "--tb=short",
+                "--timeout=60",
+                "-n",
+                WORKERS,
+                "--dist=worksteal",
+                "--rootdir",
+                str(unpacked),
+            ]
             + ["-c", str(HERE / "pytest.ini"), *extra, str(unpacked / NAME / "test")],
             cwd=scratch,
             env=env,
             check=False,
         )
-        if not counts.is_file():
-            sys.exit("thespian: the tests did not run to their end")
-        return dict(json.loads(counts.read_text()))
+        counts: dict[str, int] = {}
+        for name in ("ended.json", "collected.json"):
+            left = Path(scratch, name)
+            if not left.is_file():
+                sys.exit("thespian: the tests did not run to their end")
+            counts |= json.loads(left.read_text())
+        return counts
 
 
 def main() -> int:
