@@ -100,7 +100,7 @@ class Dispatcher:
                 self.arm()
 
     def _run(self) -> None:
-        ready, signals, now = self.ready, self.signals, self.time
+        ready, signals, now, until = self.ready, self.signals, self.time, self.until
         for _ in range(self.turns):
             if signals:
                 signals.popleft()()
@@ -108,7 +108,7 @@ class Dispatcher:
                 ready.popleft().turn()
             else:
                 return
-            if now() >= self.until:
+            if now() >= until:
                 return
 
     def _run_shuffled(self) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Handler = Callable[[Any, Any, Address], None]
 """A handler as the table holds it: a plain function of the class."""
 
+A_TURN: Final = (None,) * MESSAGES_A_TURN
+"""To loop over: a range would be made anew for each message of a conversation."""
+
 NONE_YET: Final[dict[Any, Any]] = {}
 """Stands for an empty dict in idle cells; never written to."""
 
@@ -113,7 +116,7 @@ class RunningCell(Cell):
         base = self.base
         outbox, find, batch, actor = base.outbox, self.table.get, self.batch, self.actor
         base.current = self
-        for _ in range(MESSAGES_A_TURN):
+        for _ in A_TURN:
             if not batch:
                 batch = self.inbox
                 self.batch, self.inbox = batch, self.batch
