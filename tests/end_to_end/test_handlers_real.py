@@ -96,7 +96,7 @@ def test_a_thread_past_its_timeout_keeps_its_seat_and_nobody_elses(tmp_path: Pat
             node.send("ops", f"meanwhile {sent}")
             sent += 1
             until(
-                lambda sent=sent: len(company.lines("end", "ops")) == sent, 1.5, why="ops is served"
+                lambda sent=sent: len(company.lines("end", "ops")) == sent, 3, why="ops is served"
             )
         done = until(lambda: _completed(node, first["turn"]), why="the record of the first turn")
         assert done[0]["outcome"] == "nak" and done[0]["failed"]
