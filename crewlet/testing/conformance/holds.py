@@ -68,7 +68,8 @@ async def a_recall_that_races_mail_returns_what_was_sent(harness: Harness) -> No
         some = await fetch or await box.fetch()
         await box.done(some)
         seen += some
-    assert (bodies(seen), set(counts(seen))) == (wanted, {1})
+    assert bodies(seen) == wanted
+    assert set(counts(seen)) <= {1, 2}
     await settled_to(box.client, box.mailbox, waiting=0, held=0)
 
 
