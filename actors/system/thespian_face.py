@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from thespian.actors import (
@@ -340,19 +341,7 @@ class ThespianFace(Dispatcher):
         """Have all actors end, the youngest first. Returns at once."""
         self.closing = True
         for cell in reversed(list(self.tops.values())):
-            self.signal(_Stop(cell))
+            self.signal(partial(cell.stop, "shutdown"))
 
     def as_base(self) -> AsyncioSystemBase:
         raise NotImplementedError
-
-
-class _Stop:
-    """The system's stop of one top-level actor."""
-
-    __slots__ = ("cell",)
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-
-    def __call__(self) -> None:
-        self.cell.stop("shutdown")
