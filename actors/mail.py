@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Delivery, Done, Letter
+from actors.delivery import Delivery, Letter
 from actors.machines import signals
 from actors.machines.consumer import Consumer, IllegalInput
 from actors.messages import (
@@ -272,9 +272,9 @@ class MailActor(Actor):
                     box.turn = None
             case signals.Settle(verdicts=verdicts):
                 self.tell(self._gateway, SettleBox(box.name, self._life, verdicts))
-            case signals.Drop(deliveries=deliveries):
-                done = tuple((delivery, Done()) for delivery in deliveries)
-                self.tell(self._gateway, SettleBox(box.name, self._life, done, quiet=True))
+            case signals.Discard(verdicts=verdicts):
+                settle = SettleBox(box.name, self._life, verdicts, quiet=True)
+                self.tell(self._gateway, settle)
             case signals.Release():
                 self.tell(self._gateway, ReleaseBox(box.ticket))
             case signals.StartTimer(name=name, after_s=after_s):

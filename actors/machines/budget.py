@@ -24,6 +24,15 @@ def spent(delivery: Delivery) -> bool:
     return delivery.count is not None and delivery.count >= BUDGET
 
 
+OVERSPENT: Final = "its last run ended with the process that ran it"
+"""Why a message beyond its budget died: no handler said so, and none can be asked."""
+
+
+def overspent(delivery: Delivery) -> bool:
+    """True beyond the last delivery of the budget: then it is not run again."""
+    return delivery.count is not None and delivery.count > BUDGET
+
+
 def give_back(delivery: Delivery, reason: str, retry_after_s: float | None = None) -> Verdict:
     """Behind the waiting mail after `retry_after_s`, or to the head without one - unless the
     budget is spent: then a dead letter, whoever gives it back and why."""

@@ -25,13 +25,13 @@ from actors.delivery import (
     Partition,
 )
 from actors.machines.batch import partitions
-from actors.machines.budget import Failures, give_back
+from actors.machines.budget import OVERSPENT, Failures, give_back, overspent
 from actors.machines.signals import (
     Abandon,
     Attached,
     Cut,
     Detach,
-    Drop,
+    Discard,
     Effect,
     Ended,
     Fired,
@@ -142,12 +142,11 @@ class Consumer:
 
     def _on_pulled(self, given: Pulled) -> None:
         self._recalled = False
-        if given.spoiled:
-            self._do(Drop(given.spoiled))
+        letters = self._without_the_worn_out(given)
         if not self._drain:
             self._cap = given.options.cap
             self._deadline = given.now + given.options.window_s
-        self._drain.extend(given.letters)
+        self._drain.extend(letters)
         if not self._drain:
             self._advance()
         elif self.braked:
@@ -157,6 +156,21 @@ class Consumer:
             self.state = State.COLLECTING
         else:
             self._dispatch()
+
+    def _without_the_worn_out(self, given: Pulled) -> list[Letter]:
+        """Put aside what nobody will work: what cannot be read is acknowledged, and what has
+        been handed out more often than its budget allows - its last runs ended with their
+        process - becomes a dead letter unworked."""
+        gone: Verdicts = [(delivery, Done()) for delivery in given.spoiled]
+        kept = []
+        for letter in given.letters:
+            if overspent(letter.delivery):
+                gone.append((letter.delivery, Dead(reason=OVERSPENT)))
+            else:
+                kept.append(letter)
+        if gone:
+            self._do(Discard(tuple(gone)))
+        return kept
 
     def _on_pull_failed(self, _: PullFailed) -> None:
         self._recalled = False

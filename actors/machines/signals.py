@@ -108,10 +108,10 @@ class Recall(Struct, frozen=True):
     """End the outstanding pull; it still answers with what was already sent."""
 
 
-class Drop(Struct, frozen=True):
-    """Unreadable: acknowledge and report, never hand back."""
+class Discard(Struct, frozen=True):
+    """Settle these beside the drain, without an answer: they are worked by nobody."""
 
-    deliveries: tuple[Delivery, ...]
+    verdicts: tuple[tuple[Delivery, Verdict], ...]
 
 
 class Run(Struct, frozen=True):
@@ -142,4 +142,6 @@ class Release(Struct, frozen=True):
 
 Verdicts: TypeAlias = list[tuple[Delivery, Verdict]]
 
-Effect: TypeAlias = Pull | Recall | Drop | Run | Abandon | Settle | StartTimer | StopTimer | Release
+Effect: TypeAlias = (
+    Pull | Recall | Discard | Run | Abandon | Settle | StartTimer | StopTimer | Release
+)

@@ -192,8 +192,8 @@ class Caller:
                 self.timers[name] = after_s
             case signals.StopTimer(name=name):
                 del self.timers[name]
-            case signals.Drop(deliveries=deliveries):
-                assert Counter(deliveries) <= Counter(self._spoiled)
+            case signals.Discard(verdicts=verdicts):
+                assert Counter(d for d, _ in verdicts) <= Counter(self._spoiled)
 
     def _known(self, deliveries: Sequence[Delivery]) -> None:
         receipts = Counter(delivery.receipt for delivery in deliveries)

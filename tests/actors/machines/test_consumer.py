@@ -49,6 +49,21 @@ def test_a_pull_that_brought_nothing_is_followed_by_another(caller: Caller) -> N
     assert caller.pulled() == [signals.Pull(20, IDLE_WAIT_S)]
 
 
+@pytest.mark.certifies(43)
+@pytest.mark.field("C16")
+def test_a_message_beyond_its_budget_dies_unworked(caller: Caller) -> None:
+    """Its 25th run ended with the process: nobody gave it back, and it is not run again."""
+    caller.attach()
+    worn, fresh = letter(1, count=BUDGET + 1), letter(2, count=BUDGET)
+    pulled = signals.Pulled((worn, fresh), now=0.0, options=SWIFT)
+    discard, run = caller.consumer.step(pulled)
+    assert isinstance(discard, signals.Discard) and isinstance(run, signals.Run)
+    ((delivery, verdict),) = discard.verdicts
+    assert delivery == worn.delivery and isinstance(verdict, Dead)
+    assert "process" in verdict.reason
+    assert run.partition.letters == (fresh,), "the 25th delivery is still a run"
+
+
 @pytest.mark.certifies(34, 95)
 def test_nothing_is_fetched_while_a_handler_runs_or_its_mail_is_settled(caller: Caller) -> None:
     caller.attach()
@@ -118,7 +133,7 @@ def test_an_unreadable_message_is_dropped_and_the_others_run(caller: Caller) -> 
     spoiled = Delivery(BOX, b"\xff", 1, 2, "2/1")
     caller.attach()
     effects = caller.pulled(letter(1), letter(3), spoiled=[spoiled])
-    assert effects[0] == signals.Drop((spoiled,))
+    assert effects[0] == signals.Discard(((spoiled, Done()),))
     assert [one.delivery.position for one in caller.ran[0].letters] == [1, 3]
 
 
@@ -127,7 +142,7 @@ def test_only_unreadable_mail_leads_to_the_next_pull(caller: Caller) -> None:
     spoiled = Delivery(BOX, b"\xff", 1, 1, "1/1")
     caller.attach()
     assert caller.pulled(spoiled=[spoiled]) == [
-        signals.Drop((spoiled,)),
+        signals.Discard(((spoiled, Done()),)),
         signals.Pull(20, IDLE_WAIT_S),
     ]
 

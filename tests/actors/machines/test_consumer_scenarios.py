@@ -112,8 +112,8 @@ def told(effect: signals.Effect) -> str:
             return f"stop timer {name}"
         case signals.Release():
             return "release the mailbox"
-        case signals.Drop():
-            raise AssertionError("no scenario has unreadable mail")
+        case signals.Discard(verdicts=verdicts):
+            return "discard " + ", ".join(f"{d.position} {verdict_of(v)}" for d, v in verdicts)
 
 
 def verdict_of(verdict: Verdict) -> str:
