@@ -29,8 +29,9 @@ from crewlet.broker.history import History
 from crewlet.broker.kv import JetStreamStore
 from crewlet.broker.mailboxes import Mailboxes
 from crewlet.broker.patterns import namespace_of
-from crewlet.broker.port import DeadLetter, Listen, Subscription
+from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription
 from crewlet.broker.pull import ID_HEADER, Pull
+from crewlet.broker.questions import Questions
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
 from crewlet.broker.settle import Held, Settler
 from crewlet.broker.topology import Topology
@@ -80,6 +81,7 @@ class JetStreamBroker:
         self._settler = Settler(self._wire, self._dead_letters)
         self._mailboxes = Mailboxes(self._wire, self._api, self._topology)
         self._store = JetStreamStore(self._api, self._topology.ensure_bucket)
+        self._questions = Questions(self._wire)
         self._exclusive = exclusive
         self._started = False
         self._gate = asyncio.Lock()
@@ -88,6 +90,10 @@ class JetStreamBroker:
         self._held: dict[Mailbox, Held] = {}
         self._wire.on_down.append(self._went_down)
         self._wire.on_up.append(self._came_up)
+
+    @property
+    def backend(self) -> str:
+        return "jetstream"
 
     @property
     def connected(self) -> bool:
@@ -137,6 +143,7 @@ class JetStreamBroker:
         if leaving:
             await asyncio.wait(leaving, timeout=STOP_S if self._wire.connected else GONE_S)
         self._pulls.clear()
+        await self._questions.end()
         await self._wire.close()  # ends whatever still waits for the broker
         await asyncio.gather(*leaving, return_exceptions=True)
 
@@ -236,6 +243,14 @@ class JetStreamBroker:
         subscription = Broadcast(self._wire, pattern, handler)
         await self._wire.barrier(PUBLISH_S)  # from now on means: before the next publish
         return subscription
+
+    async def serve(self, subject: str, answer: Answer) -> Subscription:
+        return await self._questions.serve(subject, answer)
+
+    async def ask(
+        self, subject: str, body: bytes, *, wanted: int, within_s: float
+    ) -> Sequence[bytes]:
+        return await self._questions.ask(subject, body, wanted=wanted, within_s=within_s)
 
     async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
         self._wire.check_live()

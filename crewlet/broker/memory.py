@@ -20,6 +20,7 @@ from crewlet.broker.memory_broadcast import Broadcast
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.memory_log import HISTORY, MemoryLog
 from crewlet.broker.memory_mailbox import Mail, MemoryMailbox
+from crewlet.broker.memory_questions import MemoryQuestions
 from crewlet.broker.memory_store import Shelves
 from crewlet.broker.patterns import checked_pattern, matches, namespace_of
 from crewlet.broker.port import DeadLetter
@@ -42,6 +43,7 @@ class MemoryBroker:
 
     def __init__(self, *, now: Callable[[], datetime] | None = None) -> None:
         self.broadcast = Broadcast()
+        self.questions = MemoryQuestions()
         self.shelves = Shelves()
         self._now = now or _loop_time
         self._log = MemoryLog()
@@ -62,6 +64,8 @@ class MemoryBroker:
     @down.setter
     def down(self, down: bool) -> None:
         self._down = down
+        if down:
+            self.questions.cut()
         for box in self._all():
             box.served = not down
             box.serve()

@@ -10,8 +10,9 @@ from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verd
 from actors.ports import Attachment, MailboxState, NotLive, Receipt, Unavailable
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import MemorySubscription
+from crewlet.broker.memory_questions import MemoryServed
 from crewlet.broker.memory_store import MemoryStore
-from crewlet.broker.port import DeadLetter, Listen
+from crewlet.broker.port import Answer, DeadLetter, Listen
 from crewlet.coordination.store import Store
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class MemoryClient:
         self._live = False
         self._attachments: dict[int, MemoryAttachment] = {}
         self._subscriptions: list[MemorySubscription] = []
+        self._served: list[MemoryServed] = []
+        self._asking: dict[asyncio.Future[None], None] = {}
         self._store = MemoryStore(broker.shelves, lambda: self.connected)
 
     async def start(self) -> None:
@@ -51,8 +54,18 @@ class MemoryClient:
             subscription.end()
         for attachment in self._attachments.values():
             attachment.abandon()
+        for served in self._served:
+            served.end()
+        for asking in self._asking:
+            asking.set_result(None)
+        self._served.clear()
+        self._asking.clear()
         self._subscriptions.clear()
         self._attachments.clear()
+
+    @property
+    def backend(self) -> str:
+        return "memory"
 
     @property
     def connected(self) -> bool:
@@ -132,6 +145,27 @@ class MemoryClient:
         subscription = self._broker.broadcast.open(pattern, handler)
         self._subscriptions.append(subscription)
         return subscription
+
+    async def serve(self, subject: str, answer: Answer) -> MemoryServed:
+        """Answer every question asked on `subject` from now on."""
+        await self._reach()
+        served = self._broker.questions.serve(subject, answer)
+        self._served = [one for one in self._served if one.desk.open] + [served]
+        return served
+
+    async def ask(
+        self, subject: str, body: bytes, *, wanted: int, within_s: float
+    ) -> Sequence[bytes]:
+        """The first `wanted` answers, or those that came within `within_s` seconds."""
+        await self._reach()
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asking[gone] = None
+        try:
+            answers = await self._broker.questions.ask(subject, body, wanted, within_s, gone)
+        finally:
+            self._asking.pop(gone, None)
+        self._check_live()
+        return answers
 
     async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The newest `most` retained messages of the pattern, oldest first."""

@@ -197,9 +197,15 @@ class Wire:
         pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         client._pongs.append(pong)
         client._transport.write(_PING)
-        ends: set[asyncio.Future[Any]] = {pong, self._lost()}
+        ends: set[asyncio.Future[Any]] = {pong, self.lost()}
         await asyncio.wait(ends, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         return pong.done()
+
+    def lost(self) -> asyncio.Future[None]:
+        """Done when the present connection is lost, or left."""
+        if self._gone is None or self._gone.done():
+            self._gone = asyncio.get_running_loop().create_future()
+        return self._gone
 
     # -- subscriptions ---------------------------------------------------------------------
 
@@ -242,12 +248,6 @@ class Wire:
         if self._client is None:
             raise Unavailable("the broker is being dialed")
         return self._client
-
-    def _lost(self) -> asyncio.Future[None]:
-        """Done when the present connection is lost."""
-        if self._gone is None or self._gone.done():
-            self._gone = asyncio.get_running_loop().create_future()
-        return self._gone
 
     @staticmethod
     def _push(client: Client, data: bytes) -> None:

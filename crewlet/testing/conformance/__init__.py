@@ -19,6 +19,7 @@ from crewlet.testing.conformance import (
     letters,
     lifecycle,
     mailboxes,
+    questions,
     stores,
 )
 from crewlet.testing.conformance.case import Case, Need
@@ -30,6 +31,7 @@ broker_cases: tuple[Case, ...] = (
     *holds.CASES,
     *letters.CASES,
     *broadcasts.CASES,
+    *questions.CASES,
     *lifecycle.CASES,
 )
 """The mailboxes of `actors.ports.Broker` and the face of `crewlet.broker.port`."""

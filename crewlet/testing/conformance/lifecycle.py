@@ -120,9 +120,15 @@ def _verbs(box: Seat) -> dict[str, Callable[[], Awaitable[object]]]:
         "reclaim": lambda: client.reclaim(mailbox),
         "publish": lambda: client.publish(mailbox.topic, b"x", message_id=f"{mailbox}-verb"),
         "subscribe": lambda: client.subscribe(topics.EVENTS, lambda topic, body: None),
+        "serve": lambda: client.serve(topics.question("verb"), _echo),
+        "ask": lambda: client.ask(topics.question("verb"), b"x", wanted=1, within_s=1.0),
         "recent": lambda: client.recent(topics.EVENTS, 1),
         "dead_letters": lambda: client.dead_letters(1),
         "dead_letter": lambda: client.dead_letter("999999999"),
         "drop_dead_letter": lambda: client.drop_dead_letter("999999999"),
         "delete": lambda: client.delete(mailbox),
     }
+
+
+async def _echo(question: bytes) -> bytes:
+    return question
