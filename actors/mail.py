@@ -154,7 +154,7 @@ class MailActor(Actor):
     def on_attached(self, attached: BoxAttached, sender: Address) -> None:
         box = self._boxes[attached.box]
         box.ticket = attached.ticket
-        self._step(box, signals.Attached(box.consumed.options()))
+        self._step(box, signals.Attached(box.consumed.options(), box.consumed.backoff))
         if self._drainer:  # the drain came while this was under way
             self._detach_at_rest(box)
         asker, box.asker = box.asker, None

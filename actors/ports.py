@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from actors.delivery import BatchOptions, Delivery, Letter, Mailbox, Outcome, Partition, Verdict
+from actors.machines.budget import Backoff
 
 
 class BrokerError(Exception):
@@ -121,9 +122,11 @@ RunPartition: TypeAlias = Callable[[Partition], Awaitable[Outcome]]
 
 
 class Consumed(Struct, frozen=True):
-    """A mailbox and what is done with its mail. `options` is read anew for each drain."""
+    """A mailbox and what is done with its mail. `options` is read anew for each drain;
+    `backoff` spaces the deliveries of a message whose handler fails."""
 
     mailbox: Mailbox
     read: ReadLetter
     run: RunPartition
     options: Callable[[], BatchOptions] = BatchOptions
+    backoff: Backoff = Backoff()

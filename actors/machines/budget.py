@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from actors.delivery import BUDGET, Dead, Delivery, HandBack, Retry, Verdict
 
 FIRST_BACKOFF_S: Final = 1.0
@@ -11,11 +13,19 @@ LONGEST_BACKOFF_S: Final = 30.0
 """1 s doubling to 30 s spreads 25 deliveries over about ten minutes (docs/contract.md 37)."""
 
 
-def backoff_s(failures: int) -> float:
+class Backoff(Struct, frozen=True):
+    """How long a failed message waits: `first_s`, doubled with each failure up to `longest_s`.
+    A suite or a test may hurry; whatever is run in earnest keeps the numbers of the contract."""
+
+    first_s: float = FIRST_BACKOFF_S
+    longest_s: float = LONGEST_BACKOFF_S
+
+
+def backoff_s(failures: int, policy: Backoff = Backoff()) -> float:  # noqa: B008 - it is frozen
     """Seconds to wait after the `failures`-th failure (1 is the first)."""
     if failures < 1:
         raise ValueError(f"a backoff needs a failure, got {failures}")
-    return float(min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 10)))
+    return float(min(policy.longest_s, policy.first_s * 2.0 ** min(failures - 1, 30)))
 
 
 def spent(delivery: Delivery) -> bool:
@@ -45,7 +55,8 @@ class Failures:
     """Failures per message, in this attachment's memory. Deliveries are counted apart from
     them: a hand-off costs a delivery and is nobody's failure."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Backoff = Backoff()) -> None:  # noqa: B008 - it is frozen
+        self._policy = policy
         self._of: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -54,7 +65,7 @@ class Failures:
     def failed(self, position: int) -> float:
         """Count a failure of the message at `position`; the backoff that it earns."""
         self._of[position] = self._of.get(position, 0) + 1
-        return backoff_s(self._of[position])
+        return backoff_s(self._of[position], self._policy)
 
     def forget(self, position: int) -> None:
         self._of.pop(position, None)

@@ -136,7 +136,7 @@ class Consumer:
         self.attached, self._bound = True, True
         self.quiesced = self.deferred = False
         self._cap = given.options.cap
-        self._failures.clear()
+        self._failures = Failures(given.backoff)
         if self.state is State.DETACHED:  # else the last attachment's handler ends first
             self._advance()
 

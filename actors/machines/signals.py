@@ -7,14 +7,16 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from actors.delivery import BatchOptions, Delivery, Letter, Outcome, Partition, Verdict
+from actors.machines.budget import Backoff
 
 # -- inputs ---------------------------------------------------------------------------
 
 
 class Attached(Struct, frozen=True):
-    """The mailbox is ours to pull from; `options` as they are now."""
+    """The mailbox is ours to pull from; `options` as they are now, `backoff` to the end."""
 
     options: BatchOptions
+    backoff: Backoff = Backoff()
 
 
 class Pulled(Struct, frozen=True):

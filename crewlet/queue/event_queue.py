@@ -13,6 +13,7 @@ from typing import Final
 
 from actors.delivery import BatchOptions, Mailbox, Outcome, Partition
 from actors.machines import signals
+from actors.machines.budget import Backoff
 from actors.messages import BoxState
 from actors.node import NodeSpec
 from actors.ports import Clock, Consumed, MailboxState, NotLive
@@ -35,8 +36,16 @@ class EventQueue(Publisher):
     It brings a runtime of its own for what is subscribed through it.
     """
 
-    def __init__(self, broker: CompanyBroker, *, node_id: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        broker: CompanyBroker,
+        *,
+        node_id: str,
+        clock: Clock,
+        backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
+    ) -> None:
         super().__init__(broker, node_id=node_id, clock=clock)
+        self._backoff = backoff
         self._runtime: SeatRuntime | None = None
         self._live = False
         self._paused = False
@@ -150,7 +159,8 @@ class EventQueue(Publisher):
     ) -> None:
         runtime, mailbox = self._check_live(), Mailbox(topic, group)
         await self._broker.ensure(mailbox)
-        consumed = Consumed(mailbox, reader(key), self._counted(handler), options)
+        run = self._counted(handler)
+        consumed = Consumed(mailbox, reader(key), run, options, self._backoff)
         await self._consumer(mailbox)
         await runtime.attach(str(mailbox), BOX, consumed)
         self._attached[mailbox] = None
