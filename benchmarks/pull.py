@@ -1,0 +1,102 @@
+"""How fast is a full mailbox emptied, and what does a seat add to pulling?
+
+One process, an embedded broker, events of 500 bytes. The limit is a bare loop of pulls of
+twenty; a seat decodes, splits into conversations, gives each to a turn and settles it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from statistics import median
+from typing import Final
+
+from benchmarks.contestants import (
+    BATCH,
+    Contestant,
+    FastStream,
+    NatsFetch,
+    RawPull,
+    SeatPath,
+)
+from benchmarks.place import Place, open_place
+from benchmarks.report import Report
+from crewlet.events import Event, Trace, encode
+from crewlet.inbound.letters import PARTITION_KEY
+
+EVENT_BYTES: Final = 500
+LIMIT: Final = RawPull.subject
+TWENTY: Final = "seat, twenty conversations"
+
+
+def run(*, quick: bool) -> Report:
+    report = Report("pull")
+    asyncio.run(_run(report, rounds=3 if quick else 9, count=400 if quick else 4000))
+    return report
+
+
+async def _run(report: Report, *, rounds: int, count: int) -> None:
+    contestants = _contestants()
+    rates: dict[str, list[float]] = {one.subject: [] for one in contestants}
+    async with open_place() as place, AsyncExitStack() as closing:
+        for one in contestants:
+            await place.broker.ensure(one.mailbox)
+            await one.open(place)
+            closing.push_async_callback(one.close)
+            await _drained(place, one, count)  # warm
+        for turn in range(rounds):
+            # Each goes first as often as any other: what a round leaves behind hits all alike.
+            shift = turn % len(contestants)
+            for one in contestants[shift:] + contestants[:shift]:
+                rates[one.subject].append(count / await _drained(place, one, count))
+    for subject, measured in rates.items():
+        # Of one round each: what slowed a round slowed both sides of its ratio.
+        ratios = [mine / limit for mine, limit in zip(measured, rates[LIMIT], strict=True)]
+        report.add(subject, "throughput", "msg/s", median(measured), median(ratios))
+    if not _has_faststream():
+        report.add(FastStream.subject, "missing", "", 0)
+
+
+def _contestants() -> list[Contestant]:
+    peers = [FastStream(), FastStream(whole_batches=True)] if _has_faststream() else []
+    ours = [SeatPath("seat, one conversation", "one"), SeatPath(TWENTY, "twenty")]
+    return [RawPull(), NatsFetch(), *peers, *ours]
+
+
+def _has_faststream() -> bool:
+    return find_spec("faststream") is not None
+
+
+async def _drained(place: Place, one: Contestant, count: int) -> float:
+    """Seconds from the first pull until the server has the last acknowledgement."""
+    await place.fill(one.mailbox, events(count, BATCH if one.subject == TWENTY else 1))
+    await one.ready(count)
+    began = time.perf_counter()
+    await one.drain(count)
+    await place.emptied(one.mailbox)
+    took = time.perf_counter() - began
+    await one.rest()
+    return took
+
+
+def events(count: int, conversations: int) -> Sequence[bytes]:
+    """As a producer writes them: each `EVENT_BYTES` long, in so many conversations by turns."""
+    return [_event(n, f"conversation-{n % conversations:02}") for n in range(count)]
+
+
+def _event(number: int, conversation: str) -> bytes:
+    def written(text: str) -> bytes:
+        event = Event.new(
+            "message_received",
+            at=datetime(2026, 1, 1, second=number % 60, microsecond=number, tzinfo=UTC),
+            trace=Trace(trace_id="0" * 32, span_id="0" * 16),
+            payload={PARTITION_KEY: conversation},
+            body={"text": text},
+        )
+        return encode(event)
+
+    return written("x" * (EVENT_BYTES - len(written(""))))
