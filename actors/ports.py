@@ -92,6 +92,13 @@ class Broker(Protocol):
         """Hand back, in order and with their counts, all messages that a dead holder was
         handed and did not settle. Only the rightful owner may call it. Returns how many."""
 
+    async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
+        """Messages that the broker itself gave up on (its own limit of deliveries, above the
+        client's budget) and that lie in the mailbox without ever coming again, oldest first.
+        Only while nothing of the mailbox is in flight, else an empty answer; what waits, or
+        waits for a retry, is never among them. The caller settles each as Dead. Only the
+        rightful owner may call it. No mailbox is an empty answer."""
+
     async def list(self, pattern: str) -> Sequence[MailboxState]:
         """Every mailbox whose topic matches (`*` one segment, `>` the rest), attached or not."""
 

@@ -34,6 +34,7 @@ from crewlet.broker.pull import ID_HEADER, Pull
 from crewlet.broker.questions import Questions
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
 from crewlet.broker.settle import Held, Settler
+from crewlet.broker.stuck import stuck
 from crewlet.broker.topology import Topology
 from crewlet.broker.wire import NoResponders, Wire
 from crewlet.coordination.store import BUCKETS, Store
@@ -211,6 +212,11 @@ class JetStreamBroker:
     async def reclaim(self, mailbox: Mailbox) -> int:
         with _in_words_of_the_port():
             return await self._mailboxes.reclaim(mailbox, Held().word)
+
+    async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
+        with _in_words_of_the_port():
+            info = await self._mailboxes.info(mailbox)
+            return await stuck(self._api, mailbox, info) if info is not None else []
 
     async def list(self, pattern: str) -> Sequence[MailboxState]:
         with _in_words_of_the_port():

@@ -124,6 +124,12 @@ class MemoryClient:
         box = self._broker.find(mailbox)
         return 0 if box is None else box.reclaim()
 
+    async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
+        """What stays without ever coming again, while nothing is in flight."""
+        await self._reach()
+        box = self._broker.find(mailbox)
+        return [] if box is None else box.stuck()
+
     async def list(self, pattern: str) -> Sequence[MailboxState]:
         """Every mailbox whose topic matches, by topic and group."""
         await self._reach()

@@ -50,6 +50,11 @@ class Held:
     queued: bool = False
     timer: asyncio.TimerHandle | None = None
 
+    @property
+    def stuck(self) -> bool:
+        """At the broker's own limit: it never comes again by itself."""
+        return self.due is None and not self.queued
+
     def disarm(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
@@ -84,9 +89,8 @@ class MemoryMailbox:
 
     @property
     def state(self) -> MailboxState:
-        return MailboxState(
-            mailbox=self.mailbox, waiting=len(self._fresh), in_flight=len(self._held)
-        )
+        out = sum(not held.stuck for held in self._held.values())
+        return MailboxState(mailbox=self.mailbox, waiting=len(self._fresh), in_flight=out)
 
     def put(self, mail: Mail) -> None:
         """New mail goes to the end; a member that waits gets it at once."""
@@ -154,6 +158,12 @@ class MemoryMailbox:
         self.serve()
         return len(positions)
 
+    def stuck(self) -> list[Delivery]:
+        """What the broker gave up on, oldest first; nothing while anything is in flight."""
+        if not all(held.stuck for held in self._held.values()):
+            return []
+        return [self._delivery(held) for _, held in sorted(self._held.items())]
+
     def close(self) -> None:
         """The mailbox is destroyed: its mail is gone, and nobody waits for it any more."""
         self.deleted = True
@@ -182,6 +192,9 @@ class MemoryMailbox:
     def _hand_out(self, held: Held) -> Delivery:
         held.count += 1
         self._arm(held, ACK_WINDOW_S)
+        return self._delivery(held)
+
+    def _delivery(self, held: Held) -> Delivery:
         return Delivery(
             mailbox=self.mailbox,
             body=held.mail.body,

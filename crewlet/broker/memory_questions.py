@@ -53,8 +53,9 @@ class MemoryQuestions:
         It waits out its time where fewer answer than are wanted, as on a network: nobody
         there knows how many are still to come.
         """
+        name = _checked(subject)
         _measured(body)
-        desks = [one.desk for one in self._served if one.desk.subject == _checked(subject)]
+        desks = [one.desk for one in self._served if one.desk.subject == name]
         if wanted < 1 or not desks:
             return []
         answers, cut = Answers(wanted), asyncio.get_running_loop().create_future()

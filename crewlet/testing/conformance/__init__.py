@@ -21,6 +21,7 @@ from crewlet.testing.conformance import (
     mailboxes,
     questions,
     stores,
+    sweeps,
 )
 from crewlet.testing.conformance.case import Case, Need
 from crewlet.testing.conformance.harness import Harness
@@ -30,6 +31,7 @@ broker_cases: tuple[Case, ...] = (
     *deliveries.CASES,
     *holds.CASES,
     *letters.CASES,
+    *sweeps.CASES,
     *broadcasts.CASES,
     *questions.CASES,
     *lifecycle.CASES,
