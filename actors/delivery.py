@@ -121,6 +121,14 @@ class Defer(Struct, frozen=True, tag="defer"):
 Outcome: TypeAlias = Ack | Nak | Defer
 
 
+class Partly(Struct, frozen=True, tag="partly"):
+    """Some messages of the partition are done whatever became of the `rest`: a finished turn
+    had worked them before. `done` holds their letters' ids."""
+
+    done: tuple[str, ...]
+    rest: Outcome
+
+
 class Done(Struct, frozen=True, tag="done"):
     """The broker may forget the message."""
 

@@ -1,13 +1,14 @@
 """The broker gateway: every fetch and settlement of this node goes through it.
 
-It owns what is in flight. A fetch that is outstanding when its box lets go is owned to its
-end; a seat that starts again finds nothing of its former life in the way; a settlement that
-the broker did not take is tried again until it does.
+It owns what is in flight: a fetch that is outstanding when its box lets go is owned to its
+end, a settlement that the broker did not take is made again until it does, and when a consumer
+begins a new life, what the former one held is given back before the new one attaches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import structlog
@@ -17,35 +18,35 @@ from actors.delivery import Delivery, Mailbox
 from actors.machines.budget import give_back
 from actors.messages import (
     AttachBox,
-    AttachFailed,
     BoxAttached,
+    BoxRefused,
     BoxReleased,
     BoxSettled,
+    ClearLife,
     FetchBox,
     Fetched,
     FetchFailed,
     InFlight,
+    LifeCleared,
     ListInFlight,
     RecallBox,
     ReleaseBox,
     SettleBox,
 )
+from actors.patience import until_taken
 from actors.ports import Attachment, Broker, BrokerError
 from actors.system import Actor, Address, EffectEnded, handles
-
-RETRY_S: Final = 0.5
-LONGEST_RETRY_S: Final = 5.0
 
 RECALL_AGAIN_S: Final = 0.5
 """A recall that overtook its fetch ends nothing: it is said again until the fetch has ended."""
 
-STARTED_AGAIN: Final = "the consumer started again before this was settled"
+STARTED_AGAIN: Final = "the consumer began again before this was settled"
 
 log = structlog.get_logger(__name__)
 
 
 class _Attached(Struct):
-    """One attachment, from the wish to the release; `fetching` while a fetch is outstanding."""
+    """One attachment, from the wish to the release. `over`: its owner lives another life."""
 
     ticket: int
     owner: Address
@@ -53,6 +54,7 @@ class _Attached(Struct):
     attachment: Attachment | None = None
     fetching: bool = False
     releasing: bool = False
+    over: bool = False
 
 
 class _Held(Struct, frozen=True):
@@ -64,25 +66,26 @@ class _Held(Struct, frozen=True):
     since: float
 
 
-Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release"]
-
-
-class _Work(Struct, frozen=True):
-    """The tag of an effect: what it is for. Numbered, since tags must differ."""
-
-    number: int
-    kind: Kind
-    about: _Attached | _Settling
-
-
 class _Settling(Struct, frozen=True):
     owner: Address
     wanted: SettleBox
-    tries: int = 0
 
 
-class _AttachAgain(Struct, frozen=True):
-    ticket: int
+class _Clearing(Struct, frozen=True):
+    owner: Address
+    life: int
+    held: tuple[_Held, ...]
+    stale: tuple[_Attached, ...]
+
+
+Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "clear"]
+
+
+class _Work(Struct, frozen=True):
+    """The tag of an effect: what it is for."""
+
+    kind: Kind
+    about: _Attached | _Settling | _Clearing
 
 
 class _RecallAgain(Struct, frozen=True):
@@ -96,83 +99,56 @@ class Gateway(Actor):
         super().__init__()
         self._broker = broker
         self._attached: dict[int, _Attached] = {}
-        self._in_flight: dict[tuple[Mailbox, int], _Held] = {}
+        self._in_flight: dict[tuple[Mailbox, str], _Held] = {}
         self._ticket = 0
-        self._number = 0
 
-    # -- attach and release -----------------------------------------------------------
+    # -- attach -----------------------------------------------------------------------
 
     @handles(AttachBox)
     def on_attach(self, wanted: AttachBox, sender: Address) -> None:
         self._ticket += 1
         entry = _Attached(self._ticket, sender, wanted)
-        former = self._former(entry)
         self._attached[entry.ticket] = entry
-        self._work("attach", entry, self._attach(entry, *former))
+        attach: Callable[[], Coroutine[Any, Any, Attachment]] = partial(self._attach, wanted)
+        call = until_taken(attach, "attach") if wanted.patient else attach()
+        self._work("attach", entry, call)
 
-    def _former(self, entry: _Attached) -> tuple[list[_Attached], list[Delivery]]:
-        """What an earlier life of the same owner left: nobody else will let go of it."""
-        wanted = entry.wanted
-        stale = [
-            a
-            for a in self._attached.values()
-            if a.owner == entry.owner and a.wanted.box == wanted.box and a.wanted.life < wanted.life
-        ]
-        held = [
-            h
-            for h in self._in_flight.values()
-            if h.owner == entry.owner
-            and h.delivery.mailbox == wanted.mailbox
-            and h.life < wanted.life
-        ]
-        for a in stale:
-            del self._attached[a.ticket]
-        for h in held:
-            del self._in_flight[h.delivery.mailbox, h.delivery.position]
-        return stale, [h.delivery for h in held]
-
-    async def _attach(
-        self, entry: _Attached, stale: Sequence[_Attached], held: Sequence[Delivery]
-    ) -> Attachment:
-        for former in stale:
-            if former.attachment is not None:
-                await self._broker.release(former.attachment)
-        await self._broker.settle([(d, give_back(d, STARTED_AGAIN)) for d in held])
-        wanted = entry.wanted
+    async def _attach(self, wanted: AttachBox) -> Attachment:
         if wanted.reclaim and (count := await self._broker.reclaim(wanted.mailbox)):
             log.info("mail_reclaimed", mailbox=str(wanted.mailbox), messages=count)
         return await self._broker.attach(wanted.mailbox, wanted.epoch)
 
-    @handles(_AttachAgain)
-    def on_attach_again(self, again: _AttachAgain, sender: Address) -> None:
-        if entry := self._attached.get(again.ticket):
-            self._work("attach", entry, self._attach(entry, (), ()))
-
     def _on_attached(self, entry: _Attached, ended: EffectEnded) -> None:
-        if entry.ticket not in self._attached:  # its owner started again meanwhile
-            if ended.error is None:
-                late: Attachment = ended.value  # type: ignore[assignment]
-                self._work("release", entry, self._broker.release(late))
-        elif ended.error is None:
-            entry.attachment = ended.value  # type: ignore[assignment]
-            self.tell(entry.owner, BoxAttached(entry.wanted.box, entry.ticket))
-        elif entry.wanted.patient:
-            mailbox = str(entry.wanted.mailbox)
-            log.warning("attach_retried", mailbox=mailbox, error=str(ended.error))
-            self.timer(f"attach {entry.ticket}", RETRY_S, _AttachAgain(entry.ticket))
+        entry.attachment = ended.value  # type: ignore[assignment]
+        if entry.over:
+            self._release(entry)
+        elif entry.attachment is not None:
+            wanted = entry.wanted
+            self.tell(entry.owner, BoxAttached(wanted.box, wanted.life, entry.ticket))
         else:
             del self._attached[entry.ticket]
-            self.tell(entry.owner, AttachFailed(entry.wanted.box, ended.error))
+            error = ended.error or BrokerError("the broker will not attach this mailbox")
+            wanted = entry.wanted
+            self.tell(entry.owner, BoxRefused(wanted.box, wanted.life, error))
+
+    # -- release ----------------------------------------------------------------------
 
     @handles(ReleaseBox)
     def on_release(self, wanted: ReleaseBox, sender: Address) -> None:
         if entry := self._live(wanted.ticket):
-            entry.releasing = True
-            assert entry.attachment is not None
-            self._work("release", entry, self._broker.release(entry.attachment))
+            self._release(entry)
+
+    def _release(self, entry: _Attached) -> None:
+        entry.releasing = True
+        if entry.attachment is None:
+            self._attached.pop(entry.ticket, None)
+            return
+        release = partial(self._broker.release, entry.attachment)
+        self._work("release", entry, until_taken(release, "release"))
 
     def _on_released(self, entry: _Attached, ended: EffectEnded) -> None:
-        if self._attached.pop(entry.ticket, None):
+        self._attached.pop(entry.ticket, None)
+        if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
 
     def _live(self, ticket: int) -> _Attached | None:
@@ -180,6 +156,34 @@ class Gateway(Actor):
         entry = self._attached.get(ticket)
         live = entry is not None and entry.attachment is not None and not entry.releasing
         return entry if live else None
+
+    # -- a new life -------------------------------------------------------------------
+
+    @handles(ClearLife)
+    def on_clear(self, wanted: ClearLife, sender: Address) -> None:
+        stale = [a for a in self._attached.values() if _former(a, sender, wanted.life)]
+        held = [h for h in self._in_flight.values() if h.owner == sender and h.life < wanted.life]
+        for entry in stale:
+            entry.over = True
+        clearing = _Clearing(sender, wanted.life, tuple(held), tuple(stale))
+        self._work("clear", clearing, self._clear(clearing))
+
+    async def _clear(self, clearing: _Clearing) -> None:
+        """Give back in order what was held, after what was on its way is back."""
+        for entry in clearing.stale:
+            if entry.attachment is not None and not entry.releasing:
+                entry.releasing = True
+                await until_taken(partial(self._broker.release, entry.attachment), "release")
+        back = [(h.delivery, give_back(h.delivery, STARTED_AGAIN)) for h in clearing.held]
+        await until_taken(partial(self._broker.settle, back), "settle")
+
+    def _on_cleared(self, clearing: _Clearing, ended: EffectEnded) -> None:
+        for held in clearing.held:
+            self._in_flight.pop(_key(held.delivery), None)
+        for entry in clearing.stale:
+            if entry.attachment is not None:
+                self._attached.pop(entry.ticket, None)
+        self.tell(clearing.owner, LifeCleared(clearing.life))
 
     # -- fetch ------------------------------------------------------------------------
 
@@ -194,26 +198,25 @@ class Gateway(Actor):
     def _on_fetched(self, entry: _Attached, ended: EffectEnded) -> None:
         entry.fetching = False
         self.cancel_timer(f"recall {entry.ticket}")
-        box = entry.wanted.box
+        wanted = entry.wanted
         if ended.error is not None:
-            self.tell(entry.owner, FetchFailed(box, entry.ticket, str(ended.error)))
+            self.tell(entry.owner, FetchFailed(wanted.box, entry.ticket, str(ended.error)))
             return
         deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
-        if entry.ticket not in self._attached:
+        if entry.over:
             self._return(entry, deliveries)
             return
         since = self.clock.monotonic()
-        for d in deliveries:
-            held = _Held(entry.owner, entry.wanted.life, d, since)
-            self._in_flight[d.mailbox, d.position] = held
-        self.tell(entry.owner, Fetched(box, entry.ticket, deliveries))
+        for delivery in deliveries:
+            held = _Held(entry.owner, wanted.life, delivery, since)
+            self._in_flight[_key(delivery)] = held
+        self.tell(entry.owner, Fetched(wanted.box, entry.ticket, deliveries))
 
     def _return(self, entry: _Attached, deliveries: Sequence[Delivery]) -> None:
         """They came for a life that is over."""
         if deliveries:
             back = [(d, give_back(d, STARTED_AGAIN)) for d in deliveries]
-            wanted = SettleBox(entry.wanted.box, entry.wanted.life, back, quiet=True)
-            self._settle(_Settling(entry.owner, wanted))
+            self._settle(entry.owner, SettleBox(entry.wanted.box, 0, back, confirm=False))
 
     @handles(RecallBox)
     def on_recall(self, wanted: RecallBox, sender: Address) -> None:
@@ -236,35 +239,28 @@ class Gateway(Actor):
 
     @handles(SettleBox)
     def on_settle(self, wanted: SettleBox, sender: Address) -> None:
-        self._settle(_Settling(sender, wanted))
+        self._settle(sender, wanted)
 
-    @handles(_Settling)
-    def on_settle_again(self, settling: _Settling, sender: Address) -> None:
-        self._settle(settling)
-
-    def _settle(self, settling: _Settling) -> None:
-        self._work("settle", settling, self._broker.settle(settling.wanted.verdicts))
+    def _settle(self, owner: Address, wanted: SettleBox) -> None:
+        settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle")
+        self._work("settle", _Settling(owner, wanted), settle)
 
     def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
         wanted = settling.wanted
-        if ended.error is not None:
-            after_s = min(LONGEST_RETRY_S, RETRY_S * 2.0 ** min(settling.tries, 8))
-            log.warning("settlement_retried", box=wanted.box, error=str(ended.error))
-            again = _Settling(settling.owner, wanted, settling.tries + 1)
-            self.timer(f"settle {id(wanted)}", after_s, again)
-            return
         for delivery, _verdict in wanted.verdicts:
-            self._in_flight.pop((delivery.mailbox, delivery.position), None)
-        if not wanted.quiet:
+            self._in_flight.pop(_key(delivery), None)
+        if wanted.confirm:
             self.tell(settling.owner, BoxSettled(wanted.box, wanted.life))
 
     # -- effects ----------------------------------------------------------------------
 
     def _work(
-        self, kind: Kind, about: _Attached | _Settling, coroutine: Coroutine[Any, Any, object]
+        self,
+        kind: Kind,
+        about: _Attached | _Settling | _Clearing,
+        call: Coroutine[Any, Any, object],
     ) -> None:
-        self._number += 1
-        self.effect(coroutine, tag=_Work(self._number, kind, about))
+        self.effect(call, tag=_Work(kind, about))
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
@@ -277,10 +273,19 @@ class Gateway(Actor):
     def on_list(self, _: ListInFlight, sender: Address) -> None:
         now = self.clock.monotonic()
         lines = [
-            InFlight(mailbox, position, held.delivery.count, now - held.since)
-            for (mailbox, position), held in self._in_flight.items()
+            InFlight(h.delivery.mailbox, h.delivery.position, h.delivery.count, now - h.since)
+            for h in self._in_flight.values()
         ]
         self.tell(sender, tuple(lines))
+
+
+def _key(delivery: Delivery) -> tuple[Mailbox, str]:
+    """A receipt names one delivery of one message: a later delivery of it has another."""
+    return delivery.mailbox, delivery.receipt
+
+
+def _former(entry: _Attached, owner: Address, life: int) -> bool:
+    return entry.owner == owner and entry.wanted.life < life and not entry.over
 
 
 _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
@@ -289,4 +294,5 @@ _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
     "recall": Gateway._on_recalled,
     "settle": Gateway._on_settled,
     "release": Gateway._on_released,
+    "clear": Gateway._on_cleared,
 }

@@ -1,230 +1,253 @@
-"""An actor that owns mailboxes: the shell around one consumer machine for each of them."""
+"""An actor that owns mailboxes, and works their mail one partition at a time, each on its own.
+
+What is asked of it stands in its plan: an incarnation that follows one that broke first has
+its former life cleared by the gateway, and then goes on with the plan.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
 from typing import Final
 
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Delivery, Letter
+from actors.box import Box, Fired
+from actors.delivery import Nak
 from actors.machines import signals
-from actors.machines.consumer import Consumer, IllegalInput
 from actors.messages import (
-    AttachBox,
-    AttachFailed,
+    Attach,
     BoxAttached,
+    BoxRefused,
     BoxReleased,
     BoxSettled,
-    BoxState,
     Brake,
     Braked,
+    ClearLife,
     CutShort,
     Describe,
     Description,
+    Detach,
+    Detached,
     Drain,
     Drained,
     Establish,
     Established,
-    FetchBox,
     Fetched,
     FetchFailed,
-    LetGo,
-    LetGone,
-    Reattach,
-    RecallBox,
-    ReleaseBox,
-    SettleBox,
+    LifeCleared,
+    Refused,
     TurnEnded,
 )
-from actors.ports import Consumed
-from actors.system import Actor, Address, Supervision, handles
-from actors.turn import TurnActor
+from actors.plan import Plan
+from actors.ports import Unavailable
+from actors.system import Actor, Address, ChildFailed, handles
+
+DETACH_ANSWER_S: Final = 1.0
+"""How long a detach waits for the broker to take it. Whether or not it does, no handler
+starts any more; the rest goes on behind."""
 
 log = structlog.get_logger(__name__)
 
-NEVER_RESTART: Final = Supervision(on_failure="stop")
-"""A turn that broke is never run again by its supervisor: its mail comes back by itself."""
 
+class _DetachWaited(Struct, frozen=True):
+    """The broker has not taken a detach in time."""
 
-class _Fired(Struct, frozen=True):
     box: str
-    timer: str
-
-
-class _Box(Struct):
-    """One mailbox of this actor: its machine, its ticket, its running turn.
-
-    `asker` waits to hear of the attachment, `leaver` of the release.
-    """
-
-    name: str
-    consumed: Consumed
-    machine: Consumer
-    ticket: int = 0
-    turn: Address | None = None
-    asker: Address | None = None
-    leaver: Address | None = None
-
-
-_lives = itertools.count(1)
-"""Numbers the incarnations of this process, so that answers to a former one are told apart."""
 
 
 class MailActor(Actor):
-    """Owns `boxes`; their mail is worked one partition at a time, each box on its own."""
+    """The consumer of its plan's boxes."""
 
-    def __init__(self, name: str, gateway: Address, boxes: Mapping[str, Consumed]) -> None:
+    def __init__(self, plan: Plan, gateway: Address) -> None:
         super().__init__()
-        self._name = name
+        plan.life += 1
+        self._plan = plan
         self._gateway = gateway
-        self._life = next(_lives)
-        self._boxes = {box: _Box(box, consumed, Consumer()) for box, consumed in boxes.items()}
-        self._drainer: Address | None = None
-        self._cut: list[str] = []
+        self._cleared = plan.life == 1
+        self._boxes = {name: Box(self, name, box, plan.life) for name, box in plan.boxes.items()}
+        self._detaching: dict[str, Address] = {}
+        self._attaching: dict[str, Address] = {}
+
+    def pre_start(self) -> None:
+        if self._plan.paused:
+            self._step_all(signals.Drain() if self._plan.drainer else signals.Pause())
+        if not self._cleared:
+            self.to_gateway(ClearLife(self._plan.life))
+
+    @handles(LifeCleared)
+    def on_cleared(self, cleared: LifeCleared, sender: Address) -> None:
+        if cleared.life == self._plan.life:
+            self._cleared = True
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Attach what the plan wants attached, or finish the drain that it was in."""
+        if not self._plan.drainer:
+            for box in self._boxes.values():
+                if box.plan.attached:
+                    box.attach(patient=True)
+        self._report()
+
+    def to_gateway(self, message: object) -> None:
+        self.tell(self._gateway, message)
 
     # -- from outside -----------------------------------------------------------------
 
     @handles(Establish)
     def on_establish(self, wanted: Establish, sender: Address) -> None:
-        for box in self._boxes.values():
-            self._attach(box, sender, wanted.epoch, reclaim=wanted.reclaim, patient=True)
+        self._plan.asker = sender
+        for box in self._plan.boxes.values():
+            box.attached, box.epoch, box.reclaim = True, wanted.epoch, wanted.reclaim
+        if self._cleared:
+            self._go_on()
 
-    @handles(Reattach)
-    def on_reattach(self, wanted: Reattach, sender: Address) -> None:
-        box = self._boxes[wanted.box]
-        if box.ticket or box.asker:
-            error = ValueError(f"{box.consumed.mailbox} is attached here already: detach it first")
-            self.tell(sender, AttachFailed(box.name, error))
+    @handles(Attach)
+    def on_attach(self, wanted: Attach, sender: Address) -> None:
+        box = self._boxes.get(wanted.box)
+        if box is None or box.plan.attached:
+            why = f"{wanted.consumed.mailbox} is attached here already: detach it first"
+            self.tell(sender, Refused(ValueError(why)))
             return
-        box.consumed = wanted.consumed
-        self._attach(box, sender, wanted.epoch, reclaim=False, patient=False)
+        if not box.free or not self._cleared:
+            why = f"{wanted.consumed.mailbox}: the broker has not released it yet"
+            self.tell(sender, Refused(Unavailable(why)))
+            return
+        box.plan.consumed, box.plan.attached, box.plan.epoch = wanted.consumed, True, wanted.epoch
+        box.plan.quiesced = False
+        self._attaching[box.name] = sender
+        box.attach(patient=False)
 
-    def _attach(
-        self, box: _Box, asker: Address, epoch: int, *, reclaim: bool, patient: bool
-    ) -> None:
-        box.asker = asker
-        mailbox = box.consumed.mailbox
-        attach = AttachBox(box.name, self._life, mailbox, epoch, reclaim, patient)
-        self.tell(self._gateway, attach)
+    @handles(Detach, urgent=True)
+    def on_detach(self, wanted: Detach, sender: Address) -> None:
+        box = self._boxes.get(wanted.box)
+        if box is None or not box.plan.attached:
+            self.tell(sender, Detached(was_attached=False))
+            return
+        box.plan.attached = box.plan.quiesced = False
+        box.plan.holds.clear()
+        box.step(signals.Detach())
+        self._detaching[box.name] = sender
+        self.timer(f"detach {box.name}", DETACH_ANSWER_S, _DetachWaited(box.name))
+
+    @handles(_DetachWaited)
+    def on_detach_waited(self, waited: _DetachWaited, sender: Address) -> None:
+        self._answer_detach(waited.box)
+
+    def _answer_detach(self, box: str) -> None:
+        if asker := self._detaching.pop(box, None):
+            self.cancel_timer(f"detach {box}")
+            self.tell(asker, Detached(was_attached=True))
 
     @handles(Brake, urgent=True)
     def on_brake(self, brake: Brake, sender: Address) -> None:
-        box = self._boxes[brake.box]
-        before = _state_of(box)
-        self._step(box, brake.signal)
+        box = self._boxes.get(brake.box)
+        before = box.state() if box else None
+        if box is not None:
+            self._note(box, brake.signal)
+            box.step(brake.signal)
         self.tell(sender, Braked(before))
 
-    @handles(LetGo, urgent=True)
-    def on_let_go(self, wanted: LetGo, sender: Address) -> None:
-        box = self._boxes[wanted.box]
-        if box.machine.attached:
-            box.leaver = sender
-            self._step(box, signals.Detach())
-        else:
-            self._step(box, signals.Detach())
-            self.tell(sender, LetGone(was_attached=False))
+    def _note(self, box: Box, signal: signals.Brake) -> None:
+        """Write a brake into the plan: it outlives the incarnation that took it."""
+        match signal:
+            case signals.Quiesce():
+                box.plan.quiesced = box.plan.attached
+            case signals.Unquiesce():
+                box.plan.quiesced = False
+            case signals.Hold(name=name):
+                box.plan.holds[name] = None
+            case signals.Lift(name=name):
+                box.plan.holds.pop(name, None)
+            case signals.Pause():
+                self._plan.paused = True
 
     @handles(Describe, urgent=True)
     def on_describe(self, _: Describe, sender: Address) -> None:
-        states = tuple(_state_of(box) for box in self._boxes.values())
-        self.tell(sender, Description(self._name, states))
+        states = tuple(box.state() for box in self._boxes.values())
+        self.tell(sender, Description(self._plan.name, states))
+
+    # -- the drain --------------------------------------------------------------------
 
     @handles(Drain, urgent=True)
     def on_drain(self, _: Drain, sender: Address) -> None:
-        self._drainer = sender
-        for box in self._boxes.values():
-            self._step(box, signals.Pause())
-            self._detach_at_rest(box)
-        self._report_drained()
+        self._plan.paused, self._plan.drainer = True, sender
+        self._step_all(signals.Drain())
+        self._report()
 
     @handles(CutShort, urgent=True)
     def on_cut(self, _: CutShort, sender: Address) -> None:
         for box in self._boxes.values():
+            box.attaching = False  # nobody waits for a broker that does not answer
             if partition := box.machine.running:
-                self._cut.append(partition.key)
-                self._step(box, signals.Cut())
-                self._detach_at_rest(box)
+                self._plan.cut.append(partition.key)
+                box.step(signals.Cut())
+        self._report()
+
+    def _step_all(self, signal: signals.Input) -> None:
+        for box in self._boxes.values():
+            box.step(signal)
+
+    def _report(self) -> None:
+        """Tell whoever waits that all is attached, or that all is let go of."""
+        plan, boxes = self._plan, self._boxes.values()
+        if plan.drainer and self._cleared and all(box.let_go for box in boxes):
+            self.tell(plan.drainer, Drained(plan.name, tuple(plan.cut)))
+            plan.drainer = None
+        if (
+            plan.asker
+            and self._cleared
+            and all(box.ticket or not box.plan.attached for box in boxes)
+        ):
+            self.tell(plan.asker, Established(plan.name))
+            plan.asker = None
 
     # -- from the gateway -------------------------------------------------------------
 
     @handles(BoxAttached)
     def on_attached(self, attached: BoxAttached, sender: Address) -> None:
-        box = self._boxes[attached.box]
-        box.ticket = attached.ticket
-        self._step(box, signals.Attached(box.consumed.options(), box.consumed.backoff))
-        if self._drainer:  # the drain came while this was under way
-            self._detach_at_rest(box)
-        asker, box.asker = box.asker, None
-        if asker and not any(other.asker == asker for other in self._boxes.values()):
-            self.tell(asker, Established(self._name))
+        if attached.life != self._plan.life:
+            return
+        self._boxes[attached.box].attached(attached.ticket)
+        if asker := self._attaching.pop(attached.box, None):
+            self.tell(asker, Established(self._plan.name))
+        self._report()
 
-    @handles(AttachFailed)
-    def on_attach_failed(self, failed: AttachFailed, sender: Address) -> None:
-        box = self._boxes[failed.box]
-        asker, box.asker = box.asker, None
-        if asker:
-            self.tell(asker, failed)
+    @handles(BoxRefused)
+    def on_refused(self, refused: BoxRefused, sender: Address) -> None:
+        if refused.life != self._plan.life:
+            return
+        box = self._boxes[refused.box]
+        box.attaching = box.plan.attached = False
+        if asker := self._attaching.pop(box.name, None):
+            self.tell(asker, Refused(refused.error))
+        self._report()
 
     @handles(Fetched)
     def on_fetched(self, fetched: Fetched, sender: Address) -> None:
         box = self._boxes[fetched.box]
-        if box.ticket != fetched.ticket:
-            return  # of a former life: the gateway has given it back
-        letters: list[Letter] = []
-        spoiled: list[Delivery] = []
-        for delivery in fetched.deliveries:
-            try:
-                letters.append(box.consumed.read(delivery))
-            except ValueError as error:
-                log.error(
-                    "corrupt_message_dropped",
-                    mailbox=str(delivery.mailbox),
-                    position=delivery.position,
-                    error=str(error)[:200],
-                )
-                spoiled.append(delivery)
-        now, options = self.clock.monotonic(), box.consumed.options()
-        self._step(box, signals.Pulled(tuple(letters), now, options, tuple(spoiled)))
+        if box.ticket == fetched.ticket:  # else of a former life, which the gateway clears
+            box.fetched(tuple(fetched.deliveries), self.clock.monotonic())
 
     @handles(FetchFailed)
     def on_fetch_failed(self, failed: FetchFailed, sender: Address) -> None:
         box = self._boxes[failed.box]
         if box.ticket == failed.ticket:
-            log.warning("fetch_failed", mailbox=str(box.consumed.mailbox), error=failed.reason)
-            self._step(box, signals.PullFailed())
+            log.warning("fetch_failed", consumer=self._plan.name, error=failed.reason)
+            box.step(signals.PullFailed())
 
     @handles(BoxSettled)
     def on_settled(self, settled: BoxSettled, sender: Address) -> None:
-        if settled.life == self._life:
-            box = self._boxes[settled.box]
-            self._step(box, signals.Settled())
-            if self._drainer:
-                self._detach_at_rest(box)
+        if settled.life == self._plan.life:
+            self._boxes[settled.box].step(signals.Settled())
+            self._report()
 
     @handles(BoxReleased)
     def on_released(self, released: BoxReleased, sender: Address) -> None:
         box = self._boxes[released.box]
         if box.ticket == released.ticket:
             box.ticket = 0
-            leaver, box.leaver = box.leaver, None
-            if leaver:
-                self.tell(leaver, LetGone(was_attached=True))
-            self._report_drained()
-
-    # -- the end of a drain -----------------------------------------------------------
-
-    def _detach_at_rest(self, box: _Box) -> None:
-        """Let go, unless a handler runs whose outcome the drain waits for."""
-        if box.machine.running is None:
-            self._step(box, signals.Detach())
-
-    def _report_drained(self) -> None:
-        if self._drainer and not any(box.ticket for box in self._boxes.values()):
-            self.tell(self._drainer, Drained(self._name, tuple(self._cut)))
-            self._drainer = None
+            self._answer_detach(box.name)
+            self._report()
 
     # -- from turns and timers --------------------------------------------------------
 
@@ -233,66 +256,17 @@ class MailActor(Actor):
         box = self._boxes[ended.box]
         if box.turn == sender:
             box.turn = None
-        self._step(box, signals.Ended(ended.number, ended.outcome))
+        box.step(signals.Ended(ended.number, ended.outcome))
+        self._report()
 
-    @handles(_Fired)
-    def on_fired(self, fired: _Fired, sender: Address) -> None:
-        self._step(self._boxes[fired.box], signals.Fired(fired.timer))
+    @handles(ChildFailed)
+    def on_turn_failed(self, failed: ChildFailed, sender: Address) -> None:
+        """A turn that broke without an outcome has one all the same."""
+        for box in self._boxes.values():
+            if box.turn == failed.child:
+                box.turn = None
+                box.step(signals.Ended(box.number, Nak(f"the turn broke: {failed.reason}"[:500])))
 
-    # -- the machine's shell ----------------------------------------------------------
-
-    def _step(self, box: _Box, given: signals.Input) -> None:
-        """Step the machine and carry out its effects, in their order."""
-        try:
-            effects = box.machine.step(given)
-        except IllegalInput as error:
-            log.error("illegal_input", consumer=self._name, box=box.name, error=str(error))
-            raise
-        for effect in effects:
-            self._carry_out(box, effect)
-
-    def _carry_out(self, box: _Box, effect: signals.Effect) -> None:
-        match effect:
-            case signals.Pull(most=most, wait_s=wait_s):
-                self.tell(self._gateway, FetchBox(box.ticket, most, wait_s))
-            case signals.Recall():
-                self.tell(self._gateway, RecallBox(box.ticket))
-            case signals.Run(number=number, partition=partition):
-                box.turn = self.spawn(
-                    TurnActor,
-                    box.name,
-                    number,
-                    partition,
-                    box.consumed.run,
-                    supervision=NEVER_RESTART,
-                )
-            case signals.Abandon():
-                if box.turn is not None:
-                    self.stop(box.turn)
-                    box.turn = None
-            case signals.Settle(verdicts=verdicts):
-                self.tell(self._gateway, SettleBox(box.name, self._life, verdicts))
-            case signals.Discard(verdicts=verdicts):
-                settle = SettleBox(box.name, self._life, verdicts, quiet=True)
-                self.tell(self._gateway, settle)
-            case signals.Release():
-                self.tell(self._gateway, ReleaseBox(box.ticket))
-            case signals.StartTimer(name=name, after_s=after_s):
-                self.timer(f"{box.name} {name}", after_s, _Fired(box.name, name))
-            case signals.StopTimer(name=name):
-                self.cancel_timer(f"{box.name} {name}")
-
-
-def _state_of(box: _Box) -> BoxState:
-    machine = box.machine
-    return BoxState(
-        box=box.name,
-        state=machine.state.value,
-        attached=machine.attached,
-        quiesced=machine.quiesced,
-        deferred=machine.deferred,
-        paused=machine.paused,
-        holds=tuple(machine.holds),
-        held=machine.held,
-        running=machine.running.key if machine.running else None,
-    )
+    @handles(Fired)
+    def on_fired(self, fired: Fired, sender: Address) -> None:
+        self._boxes[fired.box].step(signals.Fired(fired.timer))

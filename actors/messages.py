@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from actors.delivery import Delivery, Mailbox, Outcome, Verdict
+from actors.delivery import Delivery, Mailbox, Outcome, Partly, Verdict
 from actors.machines import signals
 from actors.ports import Consumed
 
 # -- to the gateway, and its answers --------------------------------------------------
 
 
+class ClearLife(Struct, frozen=True):
+    """The sender began again: release what earlier lives of it attached, and give back what
+    they were handed and did not settle. Answered by `LifeCleared`, once the broker took it."""
+
+    life: int
+
+
+class LifeCleared(Struct, frozen=True):
+    life: int
+
+
 class AttachBox(Struct, frozen=True):
     """Pull for the sender's box.
 
     `life` tells the sender's incarnations apart. `reclaim`: first hand back what a dead holder
-    still has. `patient`: try until the broker answers, instead of answering `AttachFailed`.
+    still has. `patient`: try until the broker answers, instead of answering `BoxRefused`.
     """
 
     box: str
@@ -32,13 +43,15 @@ class BoxAttached(Struct, frozen=True):
     """`ticket` names this attachment in what is fetched, recalled and released."""
 
     box: str
+    life: int
     ticket: int
 
 
-class AttachFailed(Struct, frozen=True):
+class BoxRefused(Struct, frozen=True):
     """The broker did not attach the box; `error` is what it raised."""
 
     box: str
+    life: int
     error: BaseException
 
 
@@ -65,16 +78,14 @@ class RecallBox(Struct, frozen=True):
 
 
 class SettleBox(Struct, frozen=True):
-    """Tell the broker, in this order; answered by `BoxSettled` once the broker was told.
-
-    It needs no attachment: a handler's outcome applies after its box was released.
-    `quiet`: no answer is wanted.
-    """
+    """Tell the broker, in this order; where an answer is wanted (`confirm`), `BoxSettled`
+    follows once it was told. It needs no attachment: a handler's outcome applies after its
+    box was released."""
 
     box: str
     life: int
     verdicts: Sequence[tuple[Delivery, Verdict]]
-    quiet: bool = False
+    confirm: bool
 
 
 class BoxSettled(Struct, frozen=True):
@@ -110,7 +121,7 @@ class ListInFlight(Struct, frozen=True):
 class TurnEnded(Struct, frozen=True):
     box: str
     number: int
-    outcome: Outcome
+    outcome: Outcome | Partly
 
 
 # -- from the node's root to those that consume, and back -----------------------------
@@ -127,23 +138,30 @@ class Established(Struct, frozen=True):
     name: str
 
 
-class Reattach(Struct, frozen=True):
+class Attach(Struct, frozen=True):
     """Attach one box, from now on for what is `consumed` here; answered by `Established`, or
-    by `AttachFailed`. A handler of the last attachment that still runs goes first."""
+    by `Refused`. A handler of the last attachment that still runs goes first."""
 
     box: str
     consumed: Consumed
     epoch: int
 
 
-class LetGo(Struct, frozen=True):
-    """Detach one box; answered by `LetGone` once the broker has been told. A handler that
-    runs is not waited for: its own outcome still applies."""
+class Refused(Struct, frozen=True):
+    """It was not attached; `error` says why."""
+
+    error: BaseException
+
+
+class Detach(Struct, frozen=True):
+    """Let go of one box; answered by `Detached` once the broker took it, or after a moment
+    where it does not answer: from then on no handler starts. One that runs is not waited for:
+    its own outcome still applies."""
 
     box: str
 
 
-class LetGone(Struct, frozen=True):
+class Detached(Struct, frozen=True):
     """`was_attached`: there was something to let go of."""
 
     was_attached: bool
@@ -158,7 +176,8 @@ class CutShort(Struct, frozen=True):
 
 
 class Drained(Struct, frozen=True):
-    """Every box is released. `cut`: partitions whose handler was not waited for."""
+    """Every box is released, and what was in hand is back. `cut`: partitions whose handler was
+    not waited for."""
 
     name: str
     cut: tuple[str, ...]
@@ -186,9 +205,10 @@ class Brake(Struct, frozen=True):
 
 
 class Braked(Struct, frozen=True):
-    """How the box stood before the brake: what the verb that set it answers from."""
+    """How the box stood before the brake: what the verb that set it answers from. None where
+    there is no such box."""
 
-    before: BoxState
+    before: BoxState | None
 
 
 class Describe(Struct, frozen=True):
@@ -226,10 +246,11 @@ class NodeDrained(Struct, frozen=True):
 
 
 class Consume(Struct, frozen=True):
-    """Have a consumer of this name, made where there is none; answered by its address."""
+    """Have a consumer of this name and these boxes, made where there is none, and attached to
+    nothing at first; answered by its address."""
 
     name: str
-    consumed: Mapping[str, Consumed]
+    boxes: tuple[str, ...]
 
 
 class Whereabouts(Struct, frozen=True):

@@ -29,8 +29,9 @@ from actors.messages import (
     StartNode,
     Whereabouts,
 )
+from actors.plan import Plan, plan_of
 from actors.ports import Broker, Consumed
-from actors.seat import SeatActor, SeatSpec
+from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, Supervision, handles
 
 ESTABLISH_LIMIT: Final = 16
@@ -45,6 +46,9 @@ INBOUND: Final = "inbound"
 ESCALATE: Final = Supervision(on_failure="escalate")
 """Of the gateway: what is in flight is known to it alone, so without it the node ends, and
 what it held is reclaimed by the next start."""
+
+FOR_EVER: Final = Supervision(on_failure="restart", most=10**9, within_s=3600.0)
+"""Of a consumer: backoff doubling to 30 s, and no end to it."""
 
 log = structlog.get_logger(__name__)
 
@@ -89,13 +93,10 @@ class NodeActor(Actor):
         self._starter = sender
         for seat in self._spec.seats:
             name = seat.handle
-            self._children[name] = self.spawn(SeatActor, seat, self._gateway, name=f"seat {name}")
+            self._spawn(name, SeatActor, seat_plan(seat), f"seat {name}")
             self._reclaim[name] = seat.reclaim
         if self._spec.router is not None:
-            boxes = {INBOUND: self._spec.router}
-            self._children[ROUTER] = self.spawn(
-                MailActor, ROUTER, self._gateway, boxes, name=ROUTER
-            )
+            self._spawn(ROUTER, MailActor, plan_of(ROUTER, {INBOUND: self._spec.router}), ROUTER)
             self._reclaim[ROUTER] = self._spec.reclaim_router
         self._to_establish.extend(seat.handle for seat in self._spec.seats)
         self._establish_more()
@@ -121,23 +122,24 @@ class NodeActor(Actor):
         self._establishing.pop(established.name, None)
         self._establish_more()
 
+    def _spawn(self, name: str, cls: type[MailActor], plan: Plan, label: str) -> None:
+        """A consumer begins again for ever, later and later: its mail waits for it."""
+        self._children[name] = self.spawn(
+            cls, plan, self._gateway, name=label, supervision=FOR_EVER
+        )
+
     @handles(ChildFailed)
     def on_child_failed(self, failed: ChildFailed, sender: Address) -> None:
-        """A consumer that starts again attaches again; the gateway clears its former life."""
+        """It begins again by itself, with its plan."""
         log.error("consumer_failed", name=failed.name, reason=failed.reason, action=failed.action)
-        name = next((n for n, child in self._children.items() if child == failed.child), None)
-        if name is not None and failed.action == "restart" and not self._drainer:
-            self._establish(name)
 
     @handles(Consume)
     def on_consume(self, wanted: Consume, sender: Address) -> None:
-        """A consumer that is attached by hand. It is made once: what it held, it goes on
-        holding, and a handler of its last attachment goes before those of the next."""
+        """A consumer that is attached by hand. It is made once: a handler of its last
+        attachment goes before those of the next."""
         name = wanted.name
         if name not in self._children:
-            self._children[name] = self.spawn(
-                MailActor, name, self._gateway, wanted.consumed, name=name
-            )
+            self._spawn(name, MailActor, plan_of(name, dict.fromkeys(wanted.boxes)), name)
         self.tell(sender, self._children[name])
 
     @handles(Whereabouts)

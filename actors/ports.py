@@ -12,7 +12,16 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from actors.delivery import BatchOptions, Delivery, Letter, Mailbox, Outcome, Partition, Verdict
+from actors.delivery import (
+    BatchOptions,
+    Delivery,
+    Letter,
+    Mailbox,
+    Outcome,
+    Partition,
+    Partly,
+    Verdict,
+)
 from actors.machines.budget import Backoff
 
 
@@ -124,7 +133,7 @@ class Clock(Protocol):
 ReadLetter: TypeAlias = Callable[[Delivery], Letter]
 """Decode a delivery; raises ValueError on a corrupt one, which is then dropped and reported."""
 
-RunPartition: TypeAlias = Callable[[Partition], Awaitable[Outcome]]
+RunPartition: TypeAlias = Callable[[Partition], Awaitable[Outcome | Partly]]
 """The handler of a consumer. An exception is a Nak with its text; cancellation is a Defer."""
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from thespian.actors import ActorSystem
 
 from actors.machines import signals
 from actors.messages import (
-    AttachFailed,
+    Attach,
     BoxState,
     Brake,
     Braked,
     Consume,
     Describe,
     Description,
+    Detach,
+    Detached,
     DrainNode,
-    LetGo,
-    LetGone,
     NodeDrained,
     NodeStarted,
-    Reattach,
+    Refused,
     StartNode,
     Whereabouts,
 )
@@ -32,6 +32,10 @@ from actors.system import Actor, Address, AsyncioSystemBase, Supervision, Termin
 START_TIMEOUT_S: Final = 120.0
 ASK_TIMEOUT_S: Final = 5.0
 DRAIN_MARGIN_S: Final = 10.0
+
+MAILBOX_BOUND: Final = 1_000_000
+"""Commands among our own actors are bounded by what they are about (one fetch and a few
+settlements a box), and none of them may be dropped: this only stops a runaway."""
 
 STOP: Final = Supervision(on_failure="stop")
 
@@ -71,7 +75,7 @@ class SeatRuntime:
         seed: int = 0,
         fallen: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        self._base = AsyncioSystemBase(clock=clock, seed=seed)
+        self._base = AsyncioSystemBase(clock=clock, seed=seed, mailbox_bound=MAILBOX_BOUND)
         # Thespian's own door to the same actors: for code written against its API.
         self.system = _thespian(self._base)
         self._base.bind(self.system)
@@ -88,9 +92,9 @@ class SeatRuntime:
 
     # -- consumers by name ------------------------------------------------------------
 
-    async def consumer(self, name: str, consumed: Mapping[str, Consumed]) -> None:
+    async def consumer(self, name: str, *boxes: str) -> None:
         """Have a consumer that is attached by hand; made once, detached at first."""
-        wanted = Consume(name, consumed)
+        wanted = Consume(name, boxes)
         answer = await self._base.aask(self._root, wanted, timeout_s=ASK_TIMEOUT_S)
         assert isinstance(answer, Address)
         self._known[name] = answer
@@ -98,16 +102,16 @@ class SeatRuntime:
     async def attach(self, name: str, box: str, consumed: Consumed) -> None:
         """Begin to pull for a box; raises what the broker raised, or ValueError where it is
         attached already."""
-        wanted = Reattach(box, consumed, self._epoch)
+        wanted = Attach(box, consumed, self._epoch)
         answer = await self._ask(name, wanted, START_TIMEOUT_S)
-        if isinstance(answer, AttachFailed):
+        if isinstance(answer, Refused):
             raise answer.error
 
-    async def let_go(self, name: str, box: str) -> bool:
+    async def detach(self, name: str, box: str) -> bool:
         """Detach a box; False where there was nothing to let go of. No handler starts after
         this; one that runs is not waited for."""
-        answer = await self._ask(name, LetGo(box), START_TIMEOUT_S)
-        return isinstance(answer, LetGone) and answer.was_attached
+        answer = await self._ask(name, Detach(box), START_TIMEOUT_S)
+        return isinstance(answer, Detached) and answer.was_attached
 
     async def describe(self, name: str) -> Description | None:
         """How the consumer of this name stands; None where there is none."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from actors.machines.signals import Hold
 from actors.mail import MailActor
+from actors.plan import Plan, plan_of
 from actors.ports import Consumed
 from actors.system import Address
 
@@ -37,8 +37,14 @@ class SeatActor(MailActor):
     comes through control.
     """
 
-    def __init__(self, spec: SeatSpec, gateway: Address) -> None:
-        boxes = {INBOX: spec.inbox, CONTROL: spec.control, REFLECT: spec.reflect}
-        super().__init__(spec.handle, gateway, boxes)
-        for hold in spec.holds:
-            self._boxes[INBOX].machine.step(Hold(hold))
+    def __init__(self, plan: Plan, gateway: Address) -> None:
+        assert set(plan.boxes) == {INBOX, CONTROL, REFLECT}
+        super().__init__(plan, gateway)
+
+
+def seat_plan(spec: SeatSpec) -> Plan:
+    """What a seat is to do, before it is established."""
+    boxes = {INBOX: spec.inbox, CONTROL: spec.control, REFLECT: spec.reflect}
+    plan = plan_of(spec.handle, boxes)
+    plan.boxes[INBOX].holds = dict.fromkeys(spec.holds)
+    return plan

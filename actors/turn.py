@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actors.delivery import Ack, Defer, Nak, Outcome, Partition
+from actors.delivery import Ack, Defer, Nak, Outcome, Partition, Partly
 from actors.messages import TurnEnded
 from actors.ports import RunPartition
 from actors.system import Actor, Address, EffectEnded, handles
@@ -25,7 +25,7 @@ class TurnActor(Actor):
     def pre_start(self) -> None:
         self.effect(self._outcome(), tag=self._number)
 
-    async def _outcome(self) -> Outcome:
+    async def _outcome(self) -> Outcome | Partly:
         return await self._run(self._partition)
 
     @handles(EffectEnded)
@@ -35,13 +35,22 @@ class TurnActor(Actor):
         self.stop()
 
 
-def _outcome_of(ended: EffectEnded) -> Outcome:
+def _outcome_of(ended: EffectEnded) -> Outcome | Partly:
     """Whatever a handler did becomes one of three outcomes: an exception is a Nak,
     a cancellation is work that this process has lost the right to do."""
     if isinstance(ended.error, asyncio.CancelledError):
         return Defer(reason="cancelled")
     if ended.error is not None:
-        return Nak(reason=f"{type(ended.error).__name__}: {ended.error}"[:REASON_LENGTH])
-    if isinstance(ended.value, Ack | Nak | Defer):
+        return Nak(reason=_told(ended.error)[:REASON_LENGTH])
+    if isinstance(ended.value, Ack | Nak | Defer | Partly):
         return ended.value
     return Nak(reason=f"the handler returned {type(ended.value).__name__}, not an outcome")
+
+
+def _told(error: BaseException) -> str:
+    """An exception in words; its own `__str__` may be what is broken."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return name

@@ -3,8 +3,8 @@
 The caller's duties:
 1. Step one input at a time and carry out the effects in their order, before the next step.
 2. Answer every `Pull` with exactly one `Pulled` or `PullFailed`, also after a `Recall`.
-3. Answer every `Run` with one `Ended` that carries its number, and every `Settle` with one
-   `Settled`, however long the broker takes.
+3. Answer every `Run` with one `Ended` that carries its number, and every `Settle` that is to
+   be confirmed with one `Settled`, however long the broker takes.
 4. Give `Pulled` the options as they are now: they are read once the first message is in hand.
 """
 
@@ -18,20 +18,24 @@ from actors.delivery import (
     Ack,
     Dead,
     Defer,
+    Delivery,
     Done,
+    HandBack,
     Letter,
     Nak,
     Outcome,
     Partition,
+    Partly,
 )
-from actors.machines.batch import partitions
 from actors.machines.budget import OVERSPENT, Failures, give_back, overspent
+from actors.machines.collection import Collection
 from actors.machines.signals import (
     Abandon,
     Attached,
     Cut,
     Detach,
     Discard,
+    Drain,
     Effect,
     Ended,
     Fired,
@@ -39,7 +43,6 @@ from actors.machines.signals import (
     Input,
     Lift,
     Pause,
-    Pull,
     Pulled,
     PullFailed,
     Quiesce,
@@ -53,9 +56,6 @@ from actors.machines.signals import (
     Unquiesce,
     Verdicts,
 )
-
-IDLE_WAIT_S: Final = 300.0
-"""How long one idle fetch may last. It only bounds how often an idle seat is heard of."""
 
 PULL_RETRY_S: Final = 1.0
 """Pause after a fetch that the broker did not answer."""
@@ -93,9 +93,8 @@ class Consumer:
         self._bound = False  # the attachment is not released yet
         self._recalled = False
         self._unsettled = 0
-        self._cap = 1
-        self._deadline = 0.0
-        self._drain: list[Letter] = []
+        self._leaving = False
+        self._collection = Collection()
         self._waiting: list[Partition] = []
         self._running: Partition | None = None
         self._number = 0
@@ -116,7 +115,7 @@ class Consumer:
     def held(self) -> int:
         """Messages in hand: collected, running, or waiting for their turn."""
         partitions = [*self._waiting, *([self._running] if self._running else [])]
-        return len(self._drain) + sum(len(partition.letters) for partition in partitions)
+        return len(self._collection) + sum(len(partition.letters) for partition in partitions)
 
     def step(self, given: Input) -> list[Effect]:
         """Take an input; the effects, to be carried out in this order."""
@@ -135,7 +134,7 @@ class Consumer:
         # A quiesce of an earlier attachment is stale. Holds are not: they are taken first.
         self.attached, self._bound = True, True
         self.quiesced = self.deferred = False
-        self._cap = given.options.cap
+        self._collection.begin(given.options)
         self._failures = Failures(given.backoff)
         if self.state is State.DETACHED:  # else the last attachment's handler ends first
             self._advance()
@@ -143,16 +142,13 @@ class Consumer:
     def _on_pulled(self, given: Pulled) -> None:
         self._recalled = False
         letters = self._without_the_worn_out(given)
-        if not self._drain:
-            self._cap = given.options.cap
-            self._deadline = given.now + given.options.window_s
-        self._drain.extend(letters)
-        if not self._drain:
+        self._collection.add(letters, given.now, given.options)
+        if not self._collection:
             self._advance()
         elif self.braked:
-            self._hand_back_drain()
-        elif len(self._drain) < self._cap and given.now < self._deadline:
-            self._do(Pull(self._cap - len(self._drain), self._deadline - given.now))
+            self._hand_back_collection()
+        elif pull := self._collection.next_pull(given.now):
+            self._do(pull)
             self.state = State.COLLECTING
         else:
             self._dispatch()
@@ -174,9 +170,9 @@ class Consumer:
 
     def _on_pull_failed(self, _: PullFailed) -> None:
         self._recalled = False
-        if self._drain and self.braked:
-            self._hand_back_drain()
-        elif self._drain:
+        if self._collection and self.braked:
+            self._hand_back_collection()
+        elif self._collection:
             self._dispatch()
         elif self.braked:
             self._advance()
@@ -192,15 +188,23 @@ class Consumer:
         if self.braked:
             verdicts += self._undispatched()
         self._settle(verdicts)
+        self._proceed()
 
     def _on_settled(self, _: Settled) -> None:
         self._unsettled -= 1
+        self._proceed()
+
+    def _proceed(self) -> None:
+        """After a settlement: go on, unless one is still to be confirmed."""
         if self._unsettled:
-            return
-        if self._running is not None:
+            self.state = State.SETTLING
+        elif self._running is not None:
+            if not self.attached:
+                self._unbind()
             self.state = State.RUNNING
         elif self._waiting and self.braked:
             self._settle(self._undispatched())
+            self._proceed()
         elif self._waiting:
             self._run_next()
         else:
@@ -239,6 +243,10 @@ class Consumer:
         self.paused = True
         self._brake()
 
+    def _on_drain(self, _: Drain) -> None:
+        self.paused = self._leaving = True
+        self._brake()
+
     def _on_cut(self, _: Cut) -> None:
         if self._running is None:
             return
@@ -247,6 +255,7 @@ class Consumer:
         self._waiting.insert(0, self._running)
         self._running = None
         self._settle(self._undispatched("the node stopped before the handler ended"))
+        self._proceed()
 
     def _on_detach(self, _: Detach) -> None:
         if not self.attached:
@@ -258,9 +267,9 @@ class Consumer:
             self._brake()
             return
         # The handler's own outcome still applies; what it has not reached goes back now.
-        if self._waiting:
+        if self._waiting or self._collection:
             self._settle(self._undispatched())
-        self._unbind()
+        self._proceed()
 
     def _brake(self) -> None:
         """A brake landed: end an outstanding pull, or find the rest that it asks for."""
@@ -287,14 +296,20 @@ class Consumer:
     # -- pieces -----------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Nothing is outstanding and nothing in hand: what next?"""
-        if not self.attached:
+        """Nothing is outstanding and no partition in hand: what next?"""
+        if self._leaving:
+            self.attached = False
+        if self._collection and self.braked:
+            self._hand_back_collection()
+        elif self._collection:
+            self._dispatch()
+        elif not self.attached:
             self._unbind()
             self.state = State.DETACHED
         elif self.braked:
             self.state = State.RESTING
         else:
-            self._do(Pull(self._cap, IDLE_WAIT_S))
+            self._do(self._collection.first_pull())
             self.state = State.PULLING
 
     def _unbind(self) -> None:
@@ -303,7 +318,7 @@ class Consumer:
             self._do(Release())
 
     def _dispatch(self) -> None:
-        self._waiting, self._drain = list(partitions(self._drain)), []
+        self._waiting = list(self._collection.take())
         self._run_next()
 
     def _run_next(self) -> None:
@@ -313,39 +328,47 @@ class Consumer:
         self.state = State.RUNNING
 
     def _settle(self, verdicts: Verdicts) -> None:
+        """A hand-back and a dead letter are waited for; what only has to be said is not."""
+        confirmed = False
         for delivery, verdict in verdicts:
+            confirmed = confirmed or isinstance(verdict, HandBack | Dead)
             if isinstance(verdict, Done | Dead):
                 self._failures.forget(delivery.position)
-        self._do(Settle(tuple(verdicts)))
-        self._unsettled += 1
-        self.state = State.SETTLING
+        self._do(Settle(tuple(verdicts), confirmed))
+        self._unsettled += confirmed
 
-    def _hand_back_drain(self) -> None:
+    def _hand_back_collection(self) -> None:
         """A brake landed while this was collected: all of it goes back, by partition."""
-        self._waiting, self._drain = list(partitions(self._drain)), []
         self._settle(self._undispatched())
+        self._proceed()
 
     def _undispatched(self, reason: str = "the seat let go before this was worked") -> Verdicts:
         """Back in partition order. Being drained was the delivery: each costs exactly one."""
-        letters = [letter for partition in self._waiting for letter in partition.letters]
-        self._waiting = []
+        waiting, self._waiting = [*self._waiting, *self._collection.take_all()], []
+        letters = [letter for partition in waiting for letter in partition.letters]
         return [(letter.delivery, give_back(letter.delivery, reason)) for letter in letters]
 
-    def _verdicts(self, partition: Partition, outcome: Outcome) -> Verdicts:
-        deliveries = [letter.delivery for letter in partition.letters]
-        verdicts: Verdicts
+    def _verdicts(self, partition: Partition, outcome: Outcome | Partly) -> Verdicts:
+        if isinstance(outcome, Partly):
+            done = [letter.delivery for letter in partition.letters if letter.id in outcome.done]
+            rest = [
+                letter.delivery for letter in partition.letters if letter.id not in outcome.done
+            ]
+            return self._verdicts_of(done, Ack()) + self._verdicts_of(rest, outcome.rest)
+        return self._verdicts_of([letter.delivery for letter in partition.letters], outcome)
+
+    def _verdicts_of(self, deliveries: list[Delivery], outcome: Outcome) -> Verdicts:
         match outcome:
             case Ack():
-                verdicts = [(d, Done()) for d in deliveries]
+                return [(d, Done()) for d in deliveries]
             case Nak(reason=reason):
                 failed = self._failures.failed
-                verdicts = [(d, give_back(d, reason, failed(d.position))) for d in deliveries]
+                return [(d, give_back(d, reason, failed(d.position))) for d in deliveries]
             case Defer(reason=reason, retry_after_s=after_s):
-                verdicts = [(d, give_back(d, reason)) for d in deliveries]
                 self.deferred = self.attached
                 if self.deferred:
                     self._do(StartTimer(RESUME, max(0.0, after_s)))
-        return verdicts
+                return [(d, give_back(d, reason)) for d in deliveries]
 
     def _do(self, effect: Effect) -> None:
         self._effects.append(effect)
@@ -362,6 +385,7 @@ _ALWAYS: Final[dict[type, Handler]] = {
     Hold: Consumer._on_hold,
     Lift: Consumer._on_lift,
     Pause: Consumer._on_pause,
+    Drain: Consumer._on_drain,
     Cut: Consumer._on_cut,
     Detach: Consumer._on_detach,
 }

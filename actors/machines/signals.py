@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from actors.delivery import BatchOptions, Delivery, Letter, Outcome, Partition, Verdict
+from actors.delivery import BatchOptions, Delivery, Letter, Outcome, Partition, Partly, Verdict
 from actors.machines.budget import Backoff
 
 # -- inputs ---------------------------------------------------------------------------
@@ -36,7 +36,7 @@ class Ended(Struct, frozen=True):
     """What the handler of run `number` made of its partition."""
 
     number: int
-    outcome: Outcome
+    outcome: Outcome | Partly
 
 
 class Settled(Struct, frozen=True):
@@ -71,6 +71,10 @@ class Pause(Struct, frozen=True):
     """One way: the client drains."""
 
 
+class Drain(Struct, frozen=True):
+    """Pause, and let go of the mailbox as soon as no handler runs."""
+
+
 class Cut(Struct, frozen=True):
     """Wait no longer for the running handler: its mail goes back, what it says later is void."""
 
@@ -91,6 +95,7 @@ Input: TypeAlias = (
     | Hold
     | Lift
     | Pause
+    | Drain
     | Cut
     | Detach
 )
@@ -126,7 +131,10 @@ class Abandon(Struct, frozen=True):
 
 
 class Settle(Struct, frozen=True):
+    """`confirmed`: answer with `Settled`, once the broker has confirmed what it must."""
+
     verdicts: tuple[tuple[Delivery, Verdict], ...]
+    confirmed: bool
 
 
 class StartTimer(Struct, frozen=True):

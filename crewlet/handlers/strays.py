@@ -4,6 +4,7 @@ cancellation, a thread. They are the reason why a seat can't start its next turn
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from typing import Any, Final
 
 import structlog
@@ -67,3 +68,5 @@ def _disown(body: asyncio.Future[Any]) -> None:
     if isinstance(body, asyncio.Task):
         asyncio.tasks._unregister_task(body)
         body._log_destroy_pending = False  # type: ignore[attr-defined]
+        # Never closed: a body that swallows GeneratorExit as well would spin at the very end.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(body.get_coro()))

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+import structlog
+
 from actors.delivery import BatchOptions, Mailbox, Outcome, Partition
 from actors.machines import signals
 from actors.machines.budget import Backoff
@@ -23,6 +25,8 @@ from crewlet.broker.port import Answer, CompanyBroker, Subscription
 from crewlet.events import Event
 from crewlet.queue.batch import Handle, Key, batch_of, outcome_of, reader
 from crewlet.queue.publisher import Listener, Published, Publisher
+
+log = structlog.get_logger(__name__)
 
 BOX: Final = "mail"
 ASK_WITHIN_S: Final = 2.0
@@ -49,8 +53,8 @@ class EventQueue(Publisher):
         self._runtime: SeatRuntime | None = None
         self._live = False
         self._paused = False
-        self._attached: dict[Mailbox, None] = {}
         self._known: dict[Mailbox, None] = {}
+        self._early_holds: dict[Mailbox, dict[str, None]] = {}
         self._running = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -62,24 +66,34 @@ class EventQueue(Publisher):
         if self._live:
             return
         await self._broker.start()
-        self._runtime = SeatRuntime(NodeSpec(self._broker), clock=self._clock)
+        self._runtime = SeatRuntime(
+            NodeSpec(self._broker), clock=self._clock, fallen=self._on_fallen
+        )
         await self._runtime.start()
         self._paused = False
         self._live = True
 
+    def _on_fallen(self, reason: str) -> None:
+        """The actors came down by themselves: nothing that is asked of us can be done."""
+        log.critical("queue_fallen", reason=reason)
+        self._live = False
+
     async def stop(self) -> None:
         """Let go of everything and leave. Idempotent. Running handlers are cut and their mail
         is handed back; to let them end, `pause_delivery` and `wait_for_handlers` first."""
-        if not self._live:
+        runtime, self._runtime = self._runtime, None
+        if runtime is None:
             return
-        self._live = False
-        assert self._runtime is not None
-        await self._runtime.drain(0.0)
-        await self._runtime.stop()
-        self._attached.clear()
+        fallen, self._live = not self._live, False
         self._known.clear()
-        await self.flush(STOP_WITHIN_S)
-        await self._broker.stop()
+        self._early_holds.clear()
+        try:
+            if not fallen:
+                await runtime.drain(0.0)
+            await runtime.stop()
+        finally:
+            await self.flush(STOP_WITHIN_S)
+            await self._broker.stop()
 
     @property
     def backend(self) -> str:
@@ -163,7 +177,6 @@ class EventQueue(Publisher):
         consumed = Consumed(mailbox, reader(key), run, options, self._backoff)
         await self._consumer(mailbox)
         await runtime.attach(str(mailbox), BOX, consumed)
-        self._attached[mailbox] = None
 
     def _counted(self, handler: Handle) -> Callable[[Partition], Awaitable[Outcome]]:
         async def run(partition: Partition) -> Outcome:
@@ -185,8 +198,7 @@ class EventQueue(Publisher):
         runtime, mailbox = self._check_live(), Mailbox(topic, group)
         if mailbox not in self._known:
             return False
-        self._attached.pop(mailbox, None)
-        return await runtime.let_go(str(mailbox), BOX)
+        return await runtime.detach(str(mailbox), BOX)
 
     async def quiesce(self, topic: str, group: str) -> bool:
         """Take nothing new until `unquiesce`; whether there was an attachment to quiesce."""
@@ -202,16 +214,27 @@ class EventQueue(Publisher):
     async def hold(self, topic: str, group: str, reason: str) -> bool:
         """Take nothing new while `reason` is held, also from a later attachment; whether it
         is a new one."""
-        mailbox = Mailbox(topic, group)
         self._check_live()
-        await self._consumer(mailbox)
-        before = await self._brake(topic, group, signals.Hold(reason))
-        return before is not None and reason not in before.holds
+        mailbox = Mailbox(topic, group)
+        if mailbox in self._known:
+            before = await self._brake(topic, group, signals.Hold(reason))
+            return before is not None and reason not in before.holds
+        early = self._early_holds.setdefault(mailbox, {})
+        is_new = reason not in early
+        early[reason] = None
+        return is_new
 
     async def lift(self, topic: str, group: str, reason: str) -> bool:
         """End one hold; mail flows when it was the last. Whether it was held."""
-        before = await self._brake(topic, group, signals.Lift(reason))
-        return before is not None and reason in before.holds
+        self._check_live()
+        mailbox = Mailbox(topic, group)
+        if mailbox in self._known:
+            before = await self._brake(topic, group, signals.Lift(reason))
+            return before is not None and reason in before.holds
+        early = self._early_holds.get(mailbox, {})
+        was_held = reason in early
+        early.pop(reason, None)
+        return was_held
 
     async def _brake(self, topic: str, group: str, signal: signals.Brake) -> BoxState | None:
         runtime, mailbox = self._check_live(), Mailbox(topic, group)
@@ -224,11 +247,12 @@ class EventQueue(Publisher):
         if mailbox in self._known:
             return
         runtime = self._check_live()
-        idle = Consumed(mailbox, reader(None), nobody)
-        await runtime.consumer(str(mailbox), {BOX: idle})
-        self._known[mailbox] = None
+        await runtime.consumer(str(mailbox), BOX)
+        for reason in self._early_holds.pop(mailbox, {}):
+            await runtime.brake(str(mailbox), BOX, signals.Hold(reason))
         if self._paused:
             await runtime.brake(str(mailbox), BOX, signals.Pause())
+        self._known[mailbox] = None
 
     # -- the drain --------------------------------------------------------------------
 
@@ -236,8 +260,8 @@ class EventQueue(Publisher):
         """One way: start nothing more, whatever is attached now or later. Publishing works."""
         runtime = self._check_live()
         self._paused = True
-        for mailbox in list(self._known):
-            await runtime.brake(str(mailbox), BOX, signals.Pause())
+        pauses = (runtime.brake(str(box), BOX, signals.Pause()) for box in self._known)
+        await asyncio.gather(*pauses)
 
     async def wait_for_handlers(self, timeout_s: float) -> int:
         """Wait until no handler runs; how many still do."""
@@ -262,7 +286,3 @@ class EventQueue(Publisher):
 def one_at_a_time() -> BatchOptions:
     """An ordinary subscription takes one message when it is ready to run it."""
     return BatchOptions(max_batch=1)
-
-
-async def nobody(partition: Partition) -> Outcome:
-    raise AssertionError("a consumer that was never attached has nothing to run")

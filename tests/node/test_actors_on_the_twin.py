@@ -41,7 +41,7 @@ class Bench:
         spec, clock = NodeSpec(self.client), LoopClock(asyncio.get_running_loop())
         self.runtime = SeatRuntime(spec, clock=clock, fallen=self.fallen.append)
         await self.runtime.start()
-        await self.runtime.consumer(NAME, {BOX: self.consumed()})
+        await self.runtime.consumer(NAME, BOX)
 
     def consumed(
         self, run: Callable[[Partition], Coroutine[Any, Any, Outcome]] | None = None
@@ -89,7 +89,7 @@ def test_an_outcome_applies_after_its_box_was_let_go() -> None:
         await bench.attach()
         await bench.send("a")
         await asyncio.sleep(1)
-        assert await bench.runtime.let_go(NAME, BOX), "it does not wait for the handler"
+        assert await bench.runtime.detach(NAME, BOX), "it does not wait for the handler"
         assert not await bench.settled()
         bench.gate.set()
         await asyncio.sleep(1)
@@ -105,7 +105,7 @@ def test_attached_again_the_former_handler_goes_first() -> None:
         await bench.attach()
         await bench.send("a", "b")
         await asyncio.sleep(1)
-        await bench.runtime.let_go(NAME, BOX)
+        await bench.runtime.detach(NAME, BOX)
         await bench.attach()
         await asyncio.sleep(10)
         assert [text for text, _ in bench.seen] == ["a"], "no second handler beside the first"

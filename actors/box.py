@@ -1,0 +1,178 @@
+"""One mailbox of a mail actor: the shell around its consumer machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from msgspec import Struct
+
+from actors.delivery import BatchOptions, Delivery, Letter
+from actors.machines import signals
+from actors.machines.consumer import Consumer, IllegalInput
+from actors.messages import (
+    AttachBox,
+    BoxState,
+    FetchBox,
+    RecallBox,
+    ReleaseBox,
+    SettleBox,
+)
+from actors.plan import BoxPlan
+from actors.system import Address, Supervision
+from actors.turn import TurnActor
+
+if TYPE_CHECKING:
+    from actors.mail import MailActor
+
+NEVER_AGAIN: Final = Supervision(on_failure="stop")
+"""A turn is not run again by its supervisor: what became of it is an outcome of its mail."""
+
+log = structlog.get_logger(__name__)
+
+
+class Fired(Struct, frozen=True):
+    """A timer of a box went off."""
+
+    box: str
+    timer: str
+
+
+class Box:
+    """Steps the machine and carries out its effects through the actor that owns it.
+
+    `ticket` names the attachment (0: none), `attaching` says that one is under way.
+    """
+
+    def __init__(self, owner: MailActor, name: str, plan: BoxPlan, life: int) -> None:
+        self.name = name
+        self.plan = plan
+        self.machine = Consumer()
+        self.ticket = 0
+        self.attaching = False
+        self.turn: Address | None = None
+        self.number = 0
+        self._owner = owner
+        self._life = life
+        self._options = BatchOptions()
+        for hold in plan.holds:
+            self.step(signals.Hold(hold))
+
+    @property
+    def free(self) -> bool:
+        """It may be attached: no attachment is there, under way, or being released."""
+        return not self.ticket and not self.attaching
+
+    @property
+    def let_go(self) -> bool:
+        """Nothing of this box is attached, under way, or in hand."""
+        return self.free and not self.machine.held
+
+    # -- the attachment ---------------------------------------------------------------
+
+    def attach(self, *, patient: bool) -> None:
+        """Ask the gateway for it; the reclaim is for the first attachment only."""
+        plan = self.plan
+        assert plan.consumed is not None
+        self.attaching = True
+        reclaim, plan.reclaim = plan.reclaim, False
+        mailbox = plan.consumed.mailbox
+        wanted = AttachBox(self.name, self._life, mailbox, plan.epoch, reclaim, patient)
+        self._owner.to_gateway(wanted)
+
+    def attached(self, ticket: int) -> None:
+        assert self.plan.consumed is not None
+        self.attaching, self.ticket = False, ticket
+        self.step(signals.Attached(self.options(), self.plan.consumed.backoff))
+        if self.plan.quiesced:
+            self.step(signals.Quiesce())
+        if not self.plan.attached:  # it was let go of while this was under way
+            self.step(signals.Detach())
+
+    def fetched(self, deliveries: tuple[Delivery, ...], now: float) -> None:
+        """What a fetch brought; what cannot be read is told apart and reported."""
+        assert self.plan.consumed is not None
+        letters: list[Letter] = []
+        spoiled: list[Delivery] = []
+        for delivery in deliveries:
+            try:
+                letters.append(self.plan.consumed.read(delivery))
+            except ValueError as error:
+                spoiled.append(delivery)
+                log.error(
+                    "corrupt_message_dropped",
+                    mailbox=str(delivery.mailbox),
+                    position=delivery.position,
+                    error=str(error)[:200],
+                )
+        self.step(signals.Pulled(tuple(letters), now, self.options(), tuple(spoiled)))
+
+    def options(self) -> BatchOptions:
+        """As they are now; where they cannot be told, as they were."""
+        if self.plan.consumed is not None:
+            try:
+                self._options = self.plan.consumed.options()
+            except Exception as error:
+                log.error("batch_options_failed", box=self.name, error=type(error).__name__)
+        return self._options
+
+    # -- the machine ------------------------------------------------------------------
+
+    def step(self, given: signals.Input) -> None:
+        try:
+            effects = self.machine.step(given)
+        except IllegalInput as error:
+            log.error("illegal_input", box=self.name, error=str(error))
+            raise
+        for effect in effects:
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: signals.Effect) -> None:
+        owner = self._owner
+        match effect:
+            case signals.Pull(most=most, wait_s=wait_s):
+                owner.to_gateway(FetchBox(self.ticket, most, wait_s))
+            case signals.Recall():
+                owner.to_gateway(RecallBox(self.ticket))
+            case signals.Run():
+                self._run(effect)
+            case signals.Abandon():
+                if self.turn is not None:
+                    owner.stop(self.turn)
+                    self.turn = None
+            case signals.Settle(verdicts=verdicts, confirmed=confirmed):
+                owner.to_gateway(SettleBox(self.name, self._life, verdicts, confirmed))
+            case signals.Discard(verdicts=verdicts):
+                owner.to_gateway(SettleBox(self.name, self._life, verdicts, confirm=False))
+            case signals.Release():
+                owner.to_gateway(ReleaseBox(self.ticket))
+            case signals.StartTimer(name=name, after_s=after_s):
+                owner.timer(f"{self.name} {name}", after_s, Fired(self.name, name))
+            case signals.StopTimer(name=name):
+                owner.cancel_timer(f"{self.name} {name}")
+
+    def _run(self, run: signals.Run) -> None:
+        assert self.plan.consumed is not None
+        self.number = run.number
+        self.turn = self._owner.spawn(
+            TurnActor,
+            self.name,
+            run.number,
+            run.partition,
+            self.plan.consumed.run,
+            supervision=NEVER_AGAIN,
+        )
+
+    def state(self) -> BoxState:
+        machine = self.machine
+        return BoxState(
+            box=self.name,
+            state=machine.state.value,
+            attached=machine.attached,
+            quiesced=machine.quiesced,
+            deferred=machine.deferred,
+            paused=machine.paused,
+            holds=tuple(machine.holds),
+            held=machine.held,
+            running=machine.running.key if machine.running else None,
+        )

@@ -1,0 +1,44 @@
+"""What is asked of a consumer, kept outside its incarnations.
+
+An incarnation that broke is followed by one that reads here what it should be doing: which
+boxes are attached and for whom, which brakes lie over them, who waits for an answer. It is the
+only state that two incarnations share, and only their own actor writes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from actors.ports import Consumed
+from actors.system import Address
+
+
+class BoxPlan(Struct):
+    """`attached` is the wish, not the fact."""
+
+    consumed: Consumed | None = None
+    attached: bool = False
+    epoch: int = 0
+    reclaim: bool = False
+    quiesced: bool = False
+    holds: dict[str, None] = field(default_factory=dict)
+
+
+class Plan(Struct):
+    """Of one consumer. `life` counts its incarnations; `asker` waits to hear that it is
+    established, `drainer` that it has drained; `cut` are the conversations it gave up."""
+
+    name: str
+    boxes: dict[str, BoxPlan]
+    life: int = 0
+    paused: bool = False
+    asker: Address | None = None
+    drainer: Address | None = None
+    cut: list[str] = field(default_factory=list)
+
+
+def plan_of(name: str, boxes: Mapping[str, Consumed | None]) -> Plan:
+    """A consumer of these boxes that is attached to none of them yet."""
+    return Plan(name, {box: BoxPlan(consumed) for box, consumed in boxes.items()})
