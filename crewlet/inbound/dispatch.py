@@ -12,7 +12,7 @@ from datetime import timedelta
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Ack, Defer, Letter, Nak, Outcome, Partition
+from actors.delivery import Ack, Defer, Letter, Nak, Outcome, Partition, Partly
 from actors.ports import BrokerError, Clock
 from crewlet import topics
 from crewlet.company import Seat
@@ -24,6 +24,7 @@ from crewlet.handlers import Handler
 from crewlet.handlers.outcomes import outcome_of, raised
 from crewlet.inbound.build_turn import build_turn
 from crewlet.inbound.followers import Followers
+from crewlet.inbound.ids import derived_id
 from crewlet.inbound.ledger import Ledger, Worked
 from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import RunningTurn, Turns
@@ -60,24 +61,26 @@ class Dispatch:
         self._timeout_s = timeout_s
         self._services = services
 
-    async def run(self, partition: Partition) -> Outcome:
+    async def run(self, partition: Partition) -> Outcome | Partly:
         letters = without_duplicates(partition.letters)
-        letters = await self._without_worked(letters)
-        if not letters:
-            return Ack()
-        async with self._services.turns.slot():
-            return await self._turn(letters)
+        worked = await self._worked(letters)
+        if rest := tuple(letter for letter in letters if letter.id not in worked):
+            async with self._services.turns.slot():
+                outcome = await self._turn(rest)
+            return Partly(tuple(worked), outcome) if worked else outcome
+        return Ack()
 
     # -- before the turn --------------------------------------------------------------
 
-    async def _without_worked(self, letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
-        """Drop what a finished turn has worked, and say so for each."""
+    async def _worked(self, letters: tuple[Letter, ...]) -> dict[str, Worked]:
+        """What a finished turn has worked is done, whatever becomes of the rest; said for
+        each."""
         ids = [letter.id for letter in letters]
         worked = await self._services.ledger.worked(self._seat.handle, ids)
         for letter in letters:
             if row := worked.get(letter.id):
                 await self._skipped(event_of(letter), row)
-        return tuple(letter for letter in letters if letter.id not in worked)
+        return worked
 
     async def _skipped(self, trigger: Event, row: Worked) -> None:
         body = TurnTriggerSkipped(
@@ -87,7 +90,14 @@ class Dispatch:
             worked_by=row.turn_id,
             completed_at=row.completed_at,
         )
-        await self._record(types.TURN_TRIGGER_SKIPPED, trigger.trace.child(), body)
+        event = Event.new(
+            types.TURN_TRIGGER_SKIPPED,
+            id=derived_id(trigger.id, self._seat.handle, "skipped", row.turn_id),
+            at=self._services.clock.now(),
+            trace=trigger.trace.child(),
+            body=body,
+        )
+        await self._services.queue.record(event)
 
     # -- the turn ---------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crewlet.sources.phrases import (
+    ALREADY_ACCEPTED,
     GATE_REFUSED,
     NO_PARSER,
     NO_SEAT,
@@ -15,6 +16,7 @@ from crewlet.sources.phrases import (
 )
 
 __all__ = [
+    "ALREADY_ACCEPTED",
     "GATE_REFUSED",
     "NO_PARSER",
     "NO_SEAT",
@@ -24,4 +26,13 @@ __all__ = [
     "RECIPIENT_IS_HUMAN",
     "SOURCE_DISCONNECTED",
     "UNREADABLE_PAYLOAD",
+    "accepted_before",
 ]
+
+
+def accepted_before(delivery: str) -> str:
+    """What to say of a delivery that comes a second time: what became of it, and the way out."""
+    return (
+        f"delivery {delivery} was accepted before and wakes nobody a second time; "
+        "if its turn ended as a dead letter, `crewlet dlq replay` runs it again"
+    )

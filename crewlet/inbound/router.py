@@ -8,9 +8,7 @@ crash, or for a vendor's retry - publishes nothing that was not published before
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import msgspec
 import structlog
@@ -30,20 +28,14 @@ from crewlet.events.types import (
     RawWebhook,
 )
 from crewlet.inbound.followers import Followers
+from crewlet.inbound.ids import derived_id
 from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
-from crewlet.inbound.phrases import UNREADABLE_PAYLOAD
+from crewlet.inbound.phrases import ALREADY_ACCEPTED, UNREADABLE_PAYLOAD, accepted_before
 from crewlet.inbound.routing import Recipient, Routing, recipients
 from crewlet.queue import Publisher
 from crewlet.sources import Notification, Skip
 
-_IDS: Final = uuid.UUID("5a3c0d0e-6b7f-5b0f-9a54-2f6a5d1c8e77")
-
 log = structlog.get_logger(__name__)
-
-
-def derived_id(*parts: object) -> str:
-    """The id that follows from these parts: the same on every node and in every pass."""
-    return str(uuid.uuid5(_IDS, ":".join(str(part) for part in parts)))
 
 
 class Router:
@@ -73,7 +65,7 @@ class Router:
             await self._skip(event, 0, UNREADABLE_PAYLOAD, str(error), ())
             return Ack()
         if await self._routed_before(event, raw):
-            log.info("delivery_already_routed", vendor=raw.vendor, delivery=raw.delivery)
+            await self._skip(event, 0, ALREADY_ACCEPTED, accepted_before(raw.delivery), ())
             return Ack()
         return await self._route(event, raw)
 

@@ -14,7 +14,8 @@ from crewlet.company import Company
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import NotificationSkipped, RawWebhook
-from crewlet.inbound.router import derived_id
+from crewlet.inbound.ids import derived_id
+from crewlet.inbound.phrases import ALREADY_ACCEPTED, accepted_before
 from crewlet.queue import Publisher
 
 ACCEPT_WITHIN_S: Final = 8.0
@@ -28,8 +29,6 @@ KEPT_HEADERS: Final = (
     "x-github-hook-id",
 )
 """What parsing needs of a request. Signatures and cookies stay at the edge."""
-
-ACCEPTED_BEFORE: Final = "delivery already accepted"
 
 log = structlog.get_logger(__name__)
 
@@ -69,12 +68,11 @@ class WebhookEdge:
         return not stored.receipt.duplicate
 
     def _again(self, vendor: str, delivery: str, event: Event) -> None:
-        detail = (
-            f"delivery {delivery} was accepted a moment ago and wakes nobody a second time; "
-            "if its turn ended as a dead letter, `crewlet dlq replay` runs it again"
-        )
         body = NotificationSkipped(
-            reason=ACCEPTED_BEFORE, detail=detail, source_type=vendor, delivery=delivery
+            reason=ALREADY_ACCEPTED,
+            detail=accepted_before(delivery),
+            source_type=vendor,
+            delivery=delivery,
         )
         self._queue.record_soon(
             Event.new(

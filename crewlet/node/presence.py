@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -38,7 +38,8 @@ class Owner(Struct, frozen=True):
     node_id: str
     host: str
     pid: int
-    expires_at: datetime
+    renewed_at: datetime
+    released: bool = False
 
     def __str__(self) -> str:
         return f"node {self.node_id!r} (pid {self.pid} on {self.host})"
@@ -57,23 +58,21 @@ class Presence:
         self._renewing: asyncio.Task[None] | None = None
 
     async def claim(self) -> None:
-        """Take the key, waiting out a predecessor that died. Raises NodeRefused where a live
-        node holds it."""
-        first: Owner | None = None
-        while (entry := await self._store.get(PRESENCE, KEY)) is not None:
-            owner = msgspec.json.decode(entry.value, type=Owner)
-            if owner.expires_at <= self._clock.now():
-                break
-            if first is None:
-                first = owner
-                log.warning("presence_held", owner=str(owner), lapses_in_s=TTL_S)
-            elif (owner.incarnation, owner.expires_at) != (first.incarnation, first.expires_at):
-                raise NodeRefused(
-                    f"{owner} serves this company on the same broker and is alive; "
-                    "one node per broker is served for now: stop it, or give this company "
-                    "a broker of its own"
-                )
-            await asyncio.sleep(LOOK_S)
+        """Take the key. One that was not given up is watched for its whole lifetime on this
+        host's own clock: the clocks of two hosts prove nothing about each other. Raises
+        NodeRefused where its owner lives."""
+        entry = await self._store.get(PRESENCE, KEY)
+        if entry is not None and not (owner := _owner(entry)).released:
+            log.warning("presence_held", owner=str(owner), lapses_in_s=TTL_S)
+            deadline = self._clock.monotonic() + TTL_S
+            while self._clock.monotonic() < deadline:
+                await asyncio.sleep(LOOK_S)
+                now = await self._store.get(PRESENCE, KEY)
+                if now is None or _owner(now).released:
+                    entry = now
+                    break
+                if now.revision != entry.revision:
+                    raise NodeRefused(_alive(_owner(now)))
         await self._take(entry)
         self._renewing = asyncio.create_task(self._renew())
 
@@ -115,7 +114,7 @@ class Presence:
             self._revision = 0
             return False
         self._revision = entry.revision
-        return msgspec.json.decode(entry.value, type=Owner).incarnation == self._incarnation
+        return _owner(entry).incarnation == self._incarnation
 
     async def release(self) -> None:
         """Give the key up, so that a successor need not wait. Unanswered, it lapses."""
@@ -125,18 +124,30 @@ class Presence:
         await asyncio.gather(self._renewing, return_exceptions=True)
         self._renewing = None
         try:
-            expired = self._value(lifetime_s=0.0)
-            await self._store.update(PRESENCE, KEY, expired, self._revision)
+            given_up = self._value(released=True)
+            await self._store.update(PRESENCE, KEY, given_up, self._revision)
         except (Conflict, StoreUnavailable) as error:
             log.info("presence_left_to_lapse", error=str(error))
 
-    def _value(self, lifetime_s: float = TTL_S) -> bytes:
+    def _value(self, *, released: bool = False) -> bytes:
         return msgspec.json.encode(
             Owner(
                 incarnation=self._incarnation,
                 node_id=self._node_id,
                 host=socket.gethostname(),
                 pid=os.getpid(),
-                expires_at=self._clock.now() + timedelta(seconds=lifetime_s),
+                renewed_at=self._clock.now(),
+                released=released,
             )
         )
+
+
+def _owner(entry: Entry) -> Owner:
+    return msgspec.json.decode(entry.value, type=Owner)
+
+
+def _alive(owner: Owner) -> str:
+    return (
+        f"{owner} serves this company on the same broker and is alive; one node per broker is "
+        "served for now: stop it, or give this company a broker of its own"
+    )

@@ -75,23 +75,25 @@ class Publisher:
     async def _until_known(
         self, topic: str, body: bytes, message_id: str, within_s: float
     ) -> Receipt:
-        """Unknown is not failed: the same message id again, until the broker says."""
-        started, pause_s = self._clock.monotonic(), RETRY_S
-        unknown = False
-        while True:
-            try:
-                return await self._broker.publish(topic, body, message_id=message_id)
-            except Unavailable:
-                unknown = True
-                if self._clock.monotonic() - started + pause_s > within_s:
-                    raise PublishUnknown(message_id, topic, within_s) from None
-            except NotLive:
-                if not unknown:
-                    raise
-                waited_s = self._clock.monotonic() - started  # an earlier try may be stored
-                raise PublishUnknown(message_id, topic, waited_s) from None
-            await asyncio.sleep(pause_s)
-            pause_s = min(LONGEST_RETRY_S, pause_s * 2)
+        """Unknown is not failed: the same message id again, until the broker says or the time
+        is up. A try that is cut off is unknown as well."""
+        unknown, pause_s = False, RETRY_S
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    try:
+                        return await self._broker.publish(topic, body, message_id=message_id)
+                    except Unavailable:
+                        unknown = True
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(LONGEST_RETRY_S, pause_s * 2)
+        except TimeoutError:
+            raise PublishUnknown(message_id, topic, within_s) from None
+        except NotLive:
+            if not unknown:
+                raise
+            # An earlier try may be stored: the client stopped before it could be known.
+            raise PublishUnknown(message_id, topic, within_s) from None
 
     async def record(self, event: Event, *, within_s: float = 10.0) -> None:
         """Publish onto the record of what happened. A record that the broker does not take is

@@ -12,6 +12,7 @@ NO_SEAT: Final = "no seat matches this recipient"
 GATE_REFUSED: Final = "routing gate refused"
 RATE_LIMITED: Final = "rate limit exceeded"
 RECIPIENT_IS_HUMAN: Final = "recipient is human"
+ALREADY_ACCEPTED: Final = "delivery already accepted"
 
 PHRASES: Final = (
     UNREADABLE_PAYLOAD,
@@ -22,4 +23,5 @@ PHRASES: Final = (
     GATE_REFUSED,
     RATE_LIMITED,
     RECIPIENT_IS_HUMAN,
+    ALREADY_ACCEPTED,
 )

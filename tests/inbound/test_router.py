@@ -26,6 +26,7 @@ from crewlet.events.types import (
     RawWebhook,
 )
 from crewlet.inbound import letters
+from crewlet.inbound.ids import derived_id
 from crewlet.inbound.phrases import (
     NO_PARSER,
     NO_SEAT,
@@ -33,7 +34,7 @@ from crewlet.inbound.phrases import (
     RECIPIENT_IS_HUMAN,
     UNREADABLE_PAYLOAD,
 )
-from crewlet.inbound.router import Router, derived_id
+from crewlet.inbound.router import Router
 
 TALK = "github:acme/rocket#7"
 SEATS = (
