@@ -140,6 +140,8 @@ class JetStreamBroker:
             raise
 
     async def _leave(self) -> None:
+        for pull in self._pulls:  # from now on a fetch brings nothing that nobody could settle
+            pull.released = True
         leaving = [asyncio.create_task(self.release(pull)) for pull in list(self._pulls)]
         if leaving:
             await asyncio.wait(leaving, timeout=STOP_S if self._wire.connected else GONE_S)

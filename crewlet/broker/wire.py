@@ -140,7 +140,10 @@ class Wire:
         if len(body) > self.body_limit:
             raise TooLarge(f"{len(body)} bytes: a message may have {self.body_limit}")
         if headers:
-            data = command.hpub_cmd(subject, reply, header_block(headers), body)
+            block = header_block(headers)
+            if len(block) > HEADROOM_BYTES:
+                raise TooLarge(f"{len(block)} bytes of headers: there may be {HEADROOM_BYTES}")
+            data = command.hpub_cmd(subject, reply, block, body)
         else:
             data = command.pub_cmd(subject, reply, body)
         self._push(client, data)

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from actors.ports import Receipt
-from crewlet.broker import memory, memory_client, memory_log, memory_mailbox, memory_store
+from crewlet.broker import desk, memory, memory_client, memory_log, memory_mailbox, memory_store
+from crewlet.broker.desk import Answers
 from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import Broadcast
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.memory_mailbox import MemoryMailbox
+from crewlet.broker.memory_questions import MemoryQuestions, MemoryServed
 from crewlet.broker.memory_store import MemoryStore, Shelf
 from crewlet.coordination.store import Bucket
 from crewlet.testing.conformance import broker_cases, store_cases
@@ -89,6 +91,32 @@ def _age_from_the_first_write(shelf: Shelf, key: str, value: bytes) -> int:
     return revision
 
 
+def _serve_alone(questions: MemoryQuestions, subject: str, answer: Any) -> MemoryServed:
+    served = _serve(questions, subject, answer)
+    del questions._served[1:]
+    return served
+
+
+async def _close_at_once(served: MemoryServed) -> None:
+    served.end()
+
+
+async def _never_close(served: MemoryServed) -> None:
+    pass
+
+
+async def _ask_by_mail(
+    client: MemoryClient, subject: str, body: bytes, *, wanted: int, within_s: float
+) -> Any:
+    client._broker.publish(subject, body, "")
+    return await _ask(client, subject, body, wanted=wanted, within_s=within_s)
+
+
+def _sweep_everything(box: MemoryMailbox) -> Any:
+    return [box._delivery(held) for _, held in sorted(box._held.items())]
+
+
+_serve, _ask, _stuck = MemoryQuestions.serve, MemoryClient.ask, MemoryMailbox.stuck
 _write = Shelf.write
 _hand_back, _bury, _publish = MemoryMailbox.hand_back, MemoryBroker.bury, MemoryBroker.publish
 
@@ -192,6 +220,46 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "any key is taken": (
         _replace(memory_store, "checked_key", lambda key: key),
         "a_bad_key_is_refused_by_every_verb",
+    ),
+    "only the first who serves is asked": (
+        _replace(MemoryQuestions, "serve", _serve_alone),
+        "every_server_answers_across_clients",
+    ),
+    "answers come one after another": (
+        _replace(desk, "AT_A_TIME", 1),
+        "a_slow_question_delays_no_other_of_its_server",
+    ),
+    "any number of answers at a time": (
+        _replace(desk, "AT_A_TIME", 10**9),
+        "sixty_four_answers_at_a_time_and_the_rest_waits",
+    ),
+    "closing cuts": (
+        _replace(MemoryServed, "close", _close_at_once),
+        "closing_waits_for_the_answers_under_way",
+    ),
+    "a closed server is asked": (
+        _replace(MemoryServed, "close", _never_close),
+        "a_closed_server_is_no_longer_asked",
+    ),
+    "a question is mail": (
+        _replace(MemoryClient, "ask", _ask_by_mail),
+        "a_mailbox_of_the_same_name_neither_sees_nor_answers",
+    ),
+    "an asker waits out its time": (
+        _replace(Answers, "end", lambda self: None),
+        "an_asker_has_as_many_answers_as_it_wants_and_at_once",
+    ),
+    "the sweep takes what is out": (
+        _replace(MemoryMailbox, "stuck", _sweep_everything),
+        "nothing_is_swept_while_anything_is_in_flight",
+    ),
+    "the sweep finds nothing": (
+        _replace(MemoryMailbox, "stuck", lambda self: []),
+        "a_message_that_the_broker_gave_up_on_becomes_one_dead_letter",
+    ),
+    "the sweep turns the order around": (
+        _replace(MemoryMailbox, "stuck", lambda self: _stuck(self)[::-1]),
+        "several_are_swept_in_order_and_without_what_was_done",
     ),
     "reasons are cut to letters": (
         _replace(memory, "REASON_BYTES", 8),
