@@ -299,6 +299,7 @@ class Consumer:
         """Nothing is outstanding and no partition in hand: what next?"""
         if self._leaving:
             self.attached = False
+            self._end_deferral()
         if self._collection and self.braked:
             self._hand_back_collection()
         elif self._collection:
