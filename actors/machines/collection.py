@@ -29,6 +29,8 @@ class Collection:
         self._cap = 1
         self._deadline = 0.0
         self._probing = True
+        self._asked = 1
+        self._full = False
 
     def __len__(self) -> int:
         return len(self._letters)
@@ -39,7 +41,8 @@ class Collection:
         self._probing = True
 
     def first_pull(self) -> Pull:
-        return Pull(1 if self._probing else self._cap, IDLE_WAIT_S)
+        self._asked = 1 if self._probing else self._cap
+        return Pull(self._asked, IDLE_WAIT_S)
 
     def add(self, letters: Sequence[Letter], now: float, options: BatchOptions) -> None:
         """What a pull brought at `now`. The options count from the first message on: the
@@ -47,16 +50,19 @@ class Collection:
         if not self._letters:
             self._cap = options.cap
             self._deadline = now + options.window_s
+            self._full = len(letters) >= self._asked
         self._letters.extend(letters)
 
     def next_pull(self, now: float) -> Pull | None:
-        """What to ask for beside what is in hand; None when this is what goes on."""
+        """What to ask for beside what is in hand; None when this is what goes on. A first pull
+        that came full may have left mail behind: it asked for one, or under an older cap."""
         probing, self._probing = self._probing, False
+        full, self._full = self._full, False
         if probing and any((letter.delivery.count or 1) > SUSPECT for letter in self._letters):
             self._probing = True
             return None
         room = self._cap - len(self._letters)
-        if room > 0 and (probing or now < self._deadline):
+        if room > 0 and (full or now < self._deadline):
             return Pull(room, max(0.0, self._deadline - now))
         return None
 
