@@ -121,6 +121,10 @@ class MailActor(Actor):
     def on_detach(self, wanted: Detach, sender: Address) -> None:
         box = self._boxes.get(wanted.box)
         if box is None or not box.plan.attached:
+            if box is not None:  # held for an attachment that did not come: none outlives this
+                for name in list(box.plan.holds):
+                    self._note(box, signals.Lift(name))
+                    box.step(signals.Lift(name))
             self.tell(sender, Detached(was_attached=False))
             return
         box.plan.attached = box.plan.quiesced = False

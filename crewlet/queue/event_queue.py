@@ -197,6 +197,7 @@ class EventQueue(Publisher):
         Whether there was something to end."""
         runtime, mailbox = self._check_live(), Mailbox(topic, group)
         if mailbox not in self._known:
+            self._early_holds.pop(mailbox, None)
             return False
         return await runtime.detach(str(mailbox), BOX)
 
