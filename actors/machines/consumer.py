@@ -11,7 +11,6 @@ The caller's duties:
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from actors.delivery import (
@@ -40,6 +39,7 @@ from actors.machines.signals import (
     Ended,
     Fired,
     Hold,
+    IllegalInput,
     Input,
     Lift,
     Pause,
@@ -52,6 +52,7 @@ from actors.machines.signals import (
     Settle,
     Settled,
     StartTimer,
+    State,
     StopTimer,
     Unquiesce,
     Verdicts,
@@ -64,20 +65,7 @@ RETRY_PULL: Final = "retry_pull"
 RESUME: Final = "resume"
 
 
-class State(Enum):
-    """Where a consumer is. Brakes lie over it and are no states of their own."""
-
-    DETACHED = "detached"
-    RESTING = "resting"
-    PULLING = "pulling"
-    COLLECTING = "collecting"
-    BACKING_OFF = "backing_off"
-    RUNNING = "running"
-    SETTLING = "settling"
-
-
-class IllegalInput(Exception):
-    """This input cannot come now; the machine is as it was."""
+__all__ = ["PULL_RETRY_S", "RESUME", "RETRY_PULL", "Consumer", "IllegalInput", "State"]
 
 
 class Consumer:

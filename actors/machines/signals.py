@@ -1,13 +1,31 @@
-"""The consumer's vocabulary: inputs that may come to it, effects that it asks for."""
+"""The consumer's vocabulary: its states, the inputs that may come, the effects it asks for."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from actors.delivery import BatchOptions, Delivery, Letter, Outcome, Partition, Partly, Verdict
 from actors.machines.budget import Backoff
+
+
+class State(Enum):
+    """Where a consumer is. Brakes lie over it and are no states of their own."""
+
+    DETACHED = "detached"
+    RESTING = "resting"
+    PULLING = "pulling"
+    COLLECTING = "collecting"
+    BACKING_OFF = "backing_off"
+    RUNNING = "running"
+    SETTLING = "settling"
+
+
+class IllegalInput(Exception):
+    """This input cannot come now; the machine is as it was."""
+
 
 # -- inputs ---------------------------------------------------------------------------
 
