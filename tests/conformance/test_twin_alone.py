@@ -167,7 +167,7 @@ def test_the_store_has_a_switch_of_its_own() -> None:
 
 
 @pytest.mark.certifies(43)
-def test_at_its_limit_a_message_stays_in_flight_until_it_is_settled() -> None:
+def test_at_its_limit_a_message_is_in_nobody_s_figures_until_it_is_settled() -> None:
     async def main() -> None:
         client = await started(MemoryBroker())
         attachment = await client.attach(DEV, 1)
@@ -177,8 +177,10 @@ def test_at_its_limit_a_message_stays_in_flight_until_it_is_settled() -> None:
             (last,) = taken
             await client.settle([(last, HandBack())])
         assert last is not None and last.count == 30
-        assert [(s.waiting, s.in_flight) for s in await client.list(DEV.topic)] == [(0, 1)]
+        assert [(s.waiting, s.in_flight) for s in await client.list(DEV.topic)] == [(0, 0)]
+        assert len(await client.sweep(DEV)) == 1
         await client.settle([(last, Dead("at last"))])
+        assert await client.sweep(DEV) == []
         assert [(s.waiting, s.in_flight) for s in await client.list(DEV.topic)] == [(0, 0)]
         assert [letter.deliveries for letter in await client.dead_letters(9)] == [30]
 
