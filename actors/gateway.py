@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Delivery, Mailbox
-from actors.machines.budget import give_back
+from actors.delivery import Dead, Delivery, Done, Mailbox, Retry
+from actors.machines.budget import OVERSPENT, give_back
 from actors.messages import (
     AttachBox,
     BoxAttached,
@@ -39,6 +39,12 @@ from actors.system import Actor, Address, EffectEnded, handles
 
 RECALL_AGAIN_S: Final = 0.5
 """A recall that overtook its fetch ends nothing: it is said again until the fetch has ended."""
+
+SWEEP_S: Final = 5.0
+SWEEP_SPREAD: Final = 25
+SWEEP_AGAIN_S: Final = 30.0
+"""A mailbox is swept once after it was attached, when its first pull has been out for a while;
+spread, so that a thousand are not asked in the same second."""
 
 STARTED_AGAIN: Final = "the consumer began again before this was settled"
 
@@ -78,7 +84,7 @@ class _Clearing(Struct, frozen=True):
     stale: tuple[_Attached, ...]
 
 
-Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "clear"]
+Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "clear", "sweep"]
 
 
 class _Work(Struct, frozen=True):
@@ -86,6 +92,10 @@ class _Work(Struct, frozen=True):
 
     kind: Kind
     about: _Attached | _Settling | _Clearing
+
+
+class _Sweep(Struct, frozen=True):
+    ticket: int
 
 
 class _RecallAgain(Struct, frozen=True):
@@ -125,6 +135,7 @@ class Gateway(Actor):
         elif entry.attachment is not None:
             wanted = entry.wanted
             self.tell(entry.owner, BoxAttached(wanted.box, wanted.life, entry.ticket))
+            self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
         else:
             del self._attached[entry.ticket]
             error = ended.error or BrokerError("the broker will not attach this mailbox")
@@ -235,6 +246,32 @@ class Gateway(Actor):
     def _on_recalled(self, entry: _Attached, ended: EffectEnded) -> None:
         """The fetch that it ended answers for itself."""
 
+    # -- what the broker gave up ------------------------------------------------------
+
+    def _sweep_in(self, ticket: int, after_s: float) -> None:
+        self.timer(f"sweep {ticket}", after_s, _Sweep(ticket))
+
+    @handles(_Sweep)
+    def on_sweep(self, sweep: _Sweep, sender: Address) -> None:
+        """Only while nothing of the mailbox is in flight can the broker tell."""
+        entry = self._live(sweep.ticket)
+        if entry is None:
+            return
+        if any(mailbox == entry.wanted.mailbox for mailbox, _ in self._in_flight):
+            self._sweep_in(sweep.ticket, SWEEP_AGAIN_S)
+        else:
+            self._work("sweep", entry, self._broker.sweep(entry.wanted.mailbox))
+
+    def _on_swept(self, entry: _Attached, ended: EffectEnded) -> None:
+        if ended.error is not None:
+            self._sweep_in(entry.ticket, SWEEP_AGAIN_S)
+            return
+        found: Sequence[Delivery] = ended.value  # type: ignore[assignment]
+        if found:
+            log.warning("stranded_mail_found", mailbox=str(entry.wanted.mailbox), of=len(found))
+            dead = [(delivery, Dead(reason=OVERSPENT)) for delivery in found]
+            self._settle(entry.owner, SettleBox(entry.wanted.box, 0, dead, confirm=False))
+
     # -- settle -----------------------------------------------------------------------
 
     @handles(SettleBox)
@@ -242,13 +279,29 @@ class Gateway(Actor):
         self._settle(sender, wanted)
 
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
+        if not wanted.confirm and self._said(wanted):
+            return
         settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle")
         self._work("settle", _Settling(owner, wanted), settle)
 
-    def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
-        wanted = settling.wanted
+    def _said(self, wanted: SettleBox) -> bool:
+        """The short way, for what is not confirmed anyway: no task, no wait."""
+        if not all(isinstance(verdict, Done | Retry) for _, verdict in wanted.verdicts):
+            return False
+        try:
+            self._broker.say(wanted.verdicts)
+        except BrokerError:
+            return False
+        self._landed(wanted)
+        return True
+
+    def _landed(self, wanted: SettleBox) -> None:
         for delivery, _verdict in wanted.verdicts:
             self._in_flight.pop(_key(delivery), None)
+
+    def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
+        wanted = settling.wanted
+        self._landed(wanted)
         if wanted.confirm:
             self.tell(settling.owner, BoxSettled(wanted.box, wanted.life))
 
@@ -295,4 +348,5 @@ _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
     "settle": Gateway._on_settled,
     "release": Gateway._on_released,
     "clear": Gateway._on_cleared,
+    "sweep": Gateway._on_swept,
 }

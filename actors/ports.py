@@ -93,6 +93,10 @@ class Broker(Protocol):
         """Tell the broker, in this order. Returns once every HandBack is confirmed and every
         Dead is stored; Done and Retry are sent, not confirmed."""
 
+    def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """`settle` without a wait, for Done and Retry only, which are sent and not confirmed.
+        Raises NotLive or Unavailable where that cannot be done now; settle then."""
+
     async def release(self, attachment: Attachment) -> None:
         """Stop pulling; the mailbox and its mail stay. Idempotent. An outstanding fetch is
         recalled and what it brings is handed back, confirmed and in order."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from actors.delivery import Delivery, HandBack, Mailbox, Verdict
+from actors.delivery import Delivery, Done, HandBack, Mailbox, Retry, Verdict
 from actors.ports import (
     Attachment,
     MailboxState,
@@ -194,10 +194,24 @@ class JetStreamBroker:
         self._wire.check_live()
         with _in_words_of_the_port():
             for delivery, verdict in verdicts:
-                await self._settler.settle(delivery, verdict)
-                held = self._held.get(delivery.mailbox)
-                if held is not None:
-                    held.told(delivery.position, verdict)
+                try:
+                    await self._settler.settle(delivery, verdict)
+                except NoResponders:
+                    # Of a mailbox that was deleted nothing is left to settle.
+                    if await self._mailboxes.info(delivery.mailbox) is not None:
+                        raise
+                self._told(delivery, verdict)
+
+    def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        self._wire.check_live()
+        for delivery, verdict in verdicts:
+            assert isinstance(verdict, Done | Retry), "what is confirmed is settled"
+            self._settler.say(delivery, verdict)
+            self._told(delivery, verdict)
+
+    def _told(self, delivery: Delivery, verdict: Verdict) -> None:
+        if held := self._held.get(delivery.mailbox):
+            held.told(delivery.position, verdict)
 
     async def release(self, attachment: Attachment) -> None:
         pull = _own(attachment)

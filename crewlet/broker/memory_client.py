@@ -111,6 +111,15 @@ class MemoryClient:
         for delivery, verdict in verdicts:
             self._settle(delivery, verdict)
 
+    def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """Done and Retry, without a wait."""
+        self._check_live()
+        if self._broker.down:
+            raise Unavailable("the broker does not answer; settle instead")
+        for delivery, verdict in verdicts:
+            assert isinstance(verdict, Done | Retry), "what is confirmed is settled"
+            self._settle(delivery, verdict)
+
     async def release(self, attachment: Attachment) -> None:
         """Stop pulling. Answers while the broker is down. Idempotent."""
         self._check_live()

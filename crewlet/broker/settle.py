@@ -35,10 +35,8 @@ class Settler:
         """Done and Retry are sent. A HandBack is confirmed before this returns (the order of
         naks is the order of redelivery), a Dead is stored and then confirmed as taken out."""
         match verdict:
-            case Done():
-                self._wire.send(delivery.receipt, _ACK)
-            case Retry(delay_s=delay_s):
-                self._wire.send(delivery.receipt, _later(delay_s))
+            case Done() | Retry():
+                self.say(delivery, verdict)
             case HandBack():
                 await self._confirmed(delivery, _NAK)
             case Dead(reason=reason):
@@ -46,6 +44,11 @@ class Settler:
                 await self._confirmed(delivery, _TERM)
             case _:
                 assert_never(verdict)
+
+    def say(self, delivery: Delivery, verdict: Done | Retry) -> None:
+        """What is sent and not waited for."""
+        word = _ACK if isinstance(verdict, Done) else _later(verdict.delay_s)
+        self._wire.send(delivery.receipt, word)
 
     async def _confirmed(self, delivery: Delivery, word: bytes) -> None:
         """A nak that is not confirmed loses against a pull that follows it."""
