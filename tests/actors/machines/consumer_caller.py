@@ -10,23 +10,33 @@ from collections import Counter
 from collections.abc import Sequence
 
 from actors.delivery import (
+    BUDGET,
     Ack,
     BatchOptions,
+    Dead,
     Defer,
     Delivery,
+    Done,
+    HandBack,
     Letter,
     Mailbox,
     Outcome,
     Partition,
+    Partly,
     Verdict,
 )
 from actors.machines import signals
 from actors.machines.batch import partitions
+from actors.machines.collection import IDLE_WAIT_S, SUSPECT
 from actors.machines.consumer import RESUME, Consumer
 
 BOX = Mailbox("seat.inbox", "seat")
 SWIFT = BatchOptions(max_batch=20, linger_s=0.0)
 SLOW = BatchOptions(max_batch=20, linger_s=5.0)
+PROBE = signals.Pull(1, IDLE_WAIT_S)
+"""The first pull of an attachment."""
+FULL = signals.Pull(20, IDLE_WAIT_S)
+"""Any later one, where nothing is in hand."""
 
 
 def letter(
@@ -60,7 +70,10 @@ class Caller:
         self.ran: list[Partition] = []
         self.effects: list[signals.Effect] = []
         self._quiesced = self._deferred = self._paused = self._attached = False
+        self._leaving = self._probing = False
         self._holds: set[str] = set()
+        self._cap = 1
+        self._collected: list[Letter] = []
         self._drain: list[Letter] = []
         self._spoiled: list[Delivery] = []
 
@@ -93,10 +106,24 @@ class Caller:
         self.attaches += 1
         return self.step(signals.Attached(self.options))
 
+    def probed(self, *letters: Letter, options: BatchOptions | None = None) -> None:
+        """Attach, and have the mailbox hold these: the first answers the probe."""
+        self.attach(options)
+        self.pulled(letters[0])
+        if self.pull is not None:
+            self.pulled(*letters[1:])
+
     def pulled(self, *letters: Letter, spoiled: Sequence[Delivery] = ()) -> list[signals.Effect]:
         assert self.pull is not None
         self.pull, self.recalled = None, False
-        self._drain = [*self._drain, *letters] if self._drain else list(letters)
+        if not self._collected:
+            self._cap = self.options.cap
+        sound = [one for one in letters if (one.delivery.count or 1) <= BUDGET]
+        self._collected += sound
+        if sound and not self.braked:
+            self._probing = self._probing and any(
+                (one.delivery.count or 1) > SUSPECT for one in self._collected
+            )
         self.delivered += [one.delivery for one in letters]
         self._spoiled += spoiled
         return self.step(signals.Pulled(letters, self.now, self.options, tuple(spoiled)))
@@ -106,7 +133,7 @@ class Caller:
         self.pull, self.recalled = None, False
         return self.step(signals.PullFailed())
 
-    def ended(self, outcome: Outcome | None = None) -> list[signals.Effect]:
+    def ended(self, outcome: Outcome | Partly | None = None) -> list[signals.Effect]:
         assert self.run is not None
         number, self.run = self.run.number, None
         return self.step(signals.Ended(number, outcome or Ack()))
@@ -136,6 +163,9 @@ class Caller:
         match given:
             case signals.Attached():
                 self._attached, self._quiesced, self._deferred = True, False, False
+                self._probing = True
+                if not self._collected:
+                    self._cap = self.options.cap
             case signals.Quiesce():
                 self._quiesced = self._quiesced or self._attached
             case signals.Unquiesce():
@@ -147,21 +177,30 @@ class Caller:
                 self._deferred = False
             case signals.Pause():
                 self._paused = True
+            case signals.Drain():
+                self._paused = self._leaving = True
             case signals.Detach() if self._attached:
                 self._attached = self._deferred = False
                 self._holds.clear()
             case signals.Fired(timer=timer) if timer == RESUME:
                 self._deferred = False
-            case signals.Ended(number=number, outcome=Defer()) if number not in self.abandoned:
-                self._deferred = self._attached
+            case signals.Ended(number=number, outcome=outcome) if number not in self.abandoned:
+                rest = outcome.rest if isinstance(outcome, Partly) else outcome
+                if isinstance(rest, Defer):
+                    self._deferred = self._attached
 
     def _carry_out(self, effect: signals.Effect) -> None:
         match effect:
-            case signals.Pull(most=most):
+            case signals.Pull(most=most, wait_s=wait_s):
                 assert self.pull is None, "one pull at a time"
                 assert not self.braked, "a braked consumer issues no fetch"
                 assert self.run is None, "nothing is fetched while a handler runs"
-                assert most + len(self._drain) <= self.options.cap or not self._drain
+                assert not self.unsettled, "what goes back goes back first"
+                if self._collected:
+                    assert most + len(self._collected) == self._cap
+                    assert wait_s <= self.options.window_s
+                else:
+                    assert (most, wait_s) == (1 if self._probing else self._cap, IDLE_WAIT_S)
                 self.pull = effect
             case signals.Recall():
                 assert self.pull is not None and not self.recalled, "one recall a pull"
@@ -169,7 +208,10 @@ class Caller:
             case signals.Run(partition=partition):
                 assert not self.braked, "nothing starts under a brake"
                 assert self.run is None, "one handler at a time"
+                assert not self.unsettled, "nothing starts before what goes back is back"
                 assert {one.key for one in partition.letters} == {partition.key}
+                self._begin_a_drain()
+                assert set(partition.letters) <= set(self._drain)
                 self._known([one.delivery for one in partition.letters])
                 self.run = effect
                 self.ran.append(partition)
@@ -177,23 +219,32 @@ class Caller:
                 assert self.run is not None and self.run.number == number
                 self.abandoned.append(number)
                 self.run = None
-            case signals.Settle(verdicts=verdicts):
+            case signals.Settle(verdicts=verdicts, confirmed=confirmed):
                 self._known([delivery for delivery, _ in verdicts])
-                self._in_order(positions(verdicts))
+                self._in_order(positions([(d, v) for d, v in verdicts if v != Done()]))
+                assert confirmed == any(isinstance(v, HandBack | Dead) for _, v in verdicts)
                 self.verdicts.update({d.receipt: verdict for d, verdict in verdicts})
-                self.unsettled += 1
-                if not self.unanswered:
-                    self._drain = []
+                self.unsettled += confirmed
+                back = {delivery.receipt for delivery, _ in verdicts}
+                self._collected = [o for o in self._collected if o.delivery.receipt not in back]
             case signals.Release():
                 self.releases += 1
+                self._attached = self._attached and not self._leaving
                 assert not self._attached and self.pull is None
+                assert not self.unsettled, "a release comes after what goes back"
                 assert self.releases == self.attaches, "one release for each attachment"
             case signals.StartTimer(name=name, after_s=after_s):
                 self.timers[name] = after_s
             case signals.StopTimer(name=name):
                 del self.timers[name]
             case signals.Discard(verdicts=verdicts):
-                assert Counter(d for d, _ in verdicts) <= Counter(self._spoiled)
+                for delivery, verdict in verdicts:
+                    if delivery in self._spoiled:
+                        assert verdict == Done()
+                    else:
+                        assert (delivery.count or 0) > BUDGET and isinstance(verdict, Dead)
+                        self._known([delivery])
+                        self.verdicts[delivery.receipt] = verdict
 
     def _known(self, deliveries: Sequence[Delivery]) -> None:
         receipts = Counter(delivery.receipt for delivery in deliveries)
@@ -202,11 +253,15 @@ class Caller:
         for receipt, times in receipts.items():
             assert times == 1 and receipt in unanswered, f"{receipt} was settled or never came"
 
+    def _begin_a_drain(self) -> None:
+        """The first run after all of the last drain had its answer: at most the cap."""
+        if all(one.delivery.receipt in self.verdicts for one in self._drain):
+            self._drain = self._collected[: self._cap]
+            self._collected = self._collected[self._cap :]
+
     def _in_order(self, settled: list[int]) -> None:
-        """Whatever goes back together goes back in the order of the drain's partitions."""
-        order = [
-            one.delivery.position
-            for partition in partitions(self._drain)
-            for one in partition.letters
-        ]
+        """Whatever goes back together goes back in the order of the drain's partitions, and
+        then what was to be the next drain."""
+        parts = [*partitions(self._drain), *partitions(self._collected)]
+        order = [one.delivery.position for part in parts for one in part.letters]
         assert settled == [position for position in order if position in settled]

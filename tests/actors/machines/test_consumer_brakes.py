@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from consumer_caller import SLOW, SWIFT, Caller, letter, positions
+from consumer_caller import FULL, PROBE, SWIFT, Caller, letter
+from consumer_states import STATES, attached, collecting, resting, running
 
-from actors.delivery import Ack, Defer, HandBack, Nak, Retry
+from actors.delivery import Ack, Defer, HandBack, Nak
 from actors.machines import signals
 from actors.machines.consumer import (
-    IDLE_WAIT_S,
     RESUME,
     RETRY_PULL,
     Consumer,
@@ -20,59 +19,12 @@ from actors.machines.consumer import (
     State,
 )
 
-
-def attached() -> Caller:
-    caller = Caller()
-    caller.attach(SLOW)
-    return caller
-
-
-def resting() -> Caller:
-    caller = attached()
-    caller.step(signals.Hold("earlier"))
-    caller.quiet()
-    return caller
-
-
-def collecting() -> Caller:
-    caller = attached()
-    caller.pulled(letter(2, "b", at=2), letter(3, "a", at=3))
-    return caller
-
-
-def backing_off() -> Caller:
-    caller = attached()
-    caller.pull_failed()
-    return caller
-
-
-def running() -> Caller:
-    caller = Caller()
-    caller.attach(SWIFT)
-    caller.pulled(letter(1, "a", at=1), letter(2, "b", at=2), letter(3, "c", at=3))
-    return caller
-
-
-def settling() -> Caller:
-    caller = running()
-    caller.ended()
-    return caller
-
-
-STATES: dict[State, Callable[[], Caller]] = {
-    State.DETACHED: Caller,
-    State.RESTING: resting,
-    State.PULLING: attached,
-    State.COLLECTING: collecting,
-    State.BACKING_OFF: backing_off,
-    State.RUNNING: running,
-    State.SETTLING: settling,
-}
 BRAKES: dict[str, tuple[signals.Input, ...]] = {
     "quiesce": (signals.Quiesce(),),
     "hold": (signals.Hold("run"),),
     "two holds": (signals.Hold("run"), signals.Hold("other")),
     "pause": (signals.Pause(),),
+    "drain": (signals.Drain(),),
     "detach": (signals.Detach(),),
     "cut": (signals.Cut(), signals.Detach()),
     "everything": (signals.Hold("x"), signals.Quiesce(), signals.Pause(), signals.Detach()),
@@ -125,7 +77,7 @@ def test_a_brake_during_collection_hands_the_whole_drain_back_and_then_goes_on()
     caller.pulled(letter(4, "a", at=1))
     assert list(caller.verdicts) == ["4/1", "3/1", "2/1"]  # partition a has the oldest letter
     caller.settled()
-    assert caller.step(signals.Lift("run")) == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.step(signals.Lift("run")) == [FULL]
 
 
 @pytest.mark.certifies(83)
@@ -161,7 +113,6 @@ def test_quiesce_is_idempotent_and_undone_at_no_cost() -> None:
     assert caller.step(signals.Quiesce()) == caller.step(signals.Quiesce()) == []
     assert caller.step(signals.Unquiesce()) == []
     caller.ended()
-    caller.settled()
     assert [partition.key for partition in caller.ran] == ["a", "b"]
     assert HandBack() not in caller.verdicts.values()
 
@@ -174,7 +125,7 @@ def test_unquiesce_lifts_no_hold_and_all_holds_must_lift() -> None:
     caller.quiet()
     assert caller.step(signals.Unquiesce()) == []
     assert caller.step(signals.Lift("a")) == []
-    assert caller.step(signals.Lift("b")) == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.step(signals.Lift("b")) == [PROBE]
 
 
 @pytest.mark.certifies(72)
@@ -195,7 +146,7 @@ def test_a_quiesce_without_an_attachment_means_nothing() -> None:
     caller = Caller()
     caller.step(signals.Quiesce())
     assert not caller.consumer.quiesced
-    assert caller.attach() == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.attach() == [PROBE]
 
 
 @pytest.mark.certifies(68)
@@ -205,7 +156,7 @@ def test_a_stale_quiesce_does_not_survive_a_detach(state: State) -> None:
     caller.step(signals.Quiesce())
     caller.step(signals.Detach())
     caller.quiet()
-    assert caller.attach(SWIFT) == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.attach(SWIFT) == [PROBE]
 
 
 @pytest.mark.certifies(137)
@@ -213,86 +164,14 @@ def test_a_hold_taken_before_the_mailbox_is_attached_stands() -> None:
     caller = Caller()
     caller.step(signals.Hold("run"))
     assert caller.attach() == []
-    assert caller.step(signals.Lift("run")) == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.step(signals.Lift("run")) == [PROBE]
 
 
 @pytest.mark.certifies(67, 136)
 def test_a_detach_releases_the_holds_of_its_attachment() -> None:
     caller = resting()
     assert caller.step(signals.Detach()) == [signals.Release()]
-    assert caller.attach() == [signals.Pull(20, IDLE_WAIT_S)]
-
-
-# -- detach and cut -------------------------------------------------------------------
-
-
-@pytest.mark.certifies(67)
-@attachments
-def test_every_attachment_is_released_once_whatever_it_was_at(state: State) -> None:
-    caller = STATES[state]()
-    caller.step(signals.Detach())
-    caller.step(signals.Detach())
-    caller.quiet()
-    assert (caller.releases, caller.consumer.state) == (1, State.DETACHED)
-
-
-@pytest.mark.certifies(67)
-def test_detach_does_not_wait_for_the_handler_whose_outcome_still_applies() -> None:
-    caller = running()
-    effects = caller.step(signals.Detach())
-    assert isinstance(effects[0], signals.Settle)
-    assert positions(effects[0].verdicts) == [2, 3]
-    assert effects[1:] == [signals.Release()]
-    caller.ended(Nak("boom"))
-    assert caller.verdicts["1/1"] == Retry(1.0)
-    caller.quiet()
-    assert caller.consumer.state is State.DETACHED
-
-
-@pytest.mark.certifies(67, 68)
-@pytest.mark.parametrize("settled_first", [True, False])
-def test_a_mailbox_attached_again_waits_for_the_handler_of_before(settled_first: bool) -> None:
-    caller = running()
-    caller.step(signals.Detach())
-    if settled_first:
-        caller.settled()
-    assert caller.attach() == []
-    caller.quiet()
-    assert caller.verdicts["1/1"] == Ack() or caller.pull == signals.Pull(20, IDLE_WAIT_S)
-    assert caller.unanswered == []
-    caller.step(signals.Detach())
-    caller.quiet()
-    assert caller.releases == 2
-
-
-def test_a_deferral_after_the_detach_starts_no_timer() -> None:
-    caller = running()
-    caller.step(signals.Detach())
-    caller.ended(Defer("busy"))
-    assert caller.timers == {}
-
-
-@pytest.mark.certifies(84)
-def test_a_cut_hands_back_the_running_mail_and_hears_the_handler_no_more() -> None:
-    caller = running()
-    number = caller.consumer._number
-    effects = caller.step(signals.Cut())
-    assert effects[0] == signals.Abandon(number)
-    assert isinstance(effects[1], signals.Settle)
-    assert positions(effects[1].verdicts) == [1, 2, 3]
-    assert caller.step(signals.Ended(number, Ack())) == []
-    assert caller.step(signals.Cut()) == []
-    assert set(caller.verdicts.values()) == {HandBack()}
-
-
-def test_an_outcome_after_a_cut_does_not_touch_the_next_run() -> None:
-    caller = running()
-    number = caller.consumer._number
-    caller.step(signals.Cut())
-    caller.settled()
-    caller.pulled(letter(1, "a", at=1, count=2))
-    assert caller.step(signals.Ended(number, Ack())) == []
-    assert caller.consumer.running is not None
+    assert caller.attach() == [PROBE]
 
 
 # -- illegal inputs -------------------------------------------------------------------
@@ -308,7 +187,7 @@ ANSWERS: dict[type, tuple[signals.Input, set[State]]] = {
 def picture(consumer: Consumer) -> dict[str, Any]:
     """All that a consumer knows, taken apart so that it can be compared."""
     return {
-        name: copy.deepcopy(vars(value) if name == "_failures" else value)
+        name: copy.deepcopy(vars(value) if name in ("_failures", "_collection") else value)
         for name, value in vars(consumer).items()
     }
 
@@ -348,7 +227,7 @@ def test_what_is_no_input_raises() -> None:
 def test_the_effects_of_a_step_are_the_callers_own() -> None:
     caller = attached()
     caller.effects.clear()
-    assert caller.pulled() == [signals.Pull(20, IDLE_WAIT_S)]
+    assert caller.pulled() == [PROBE]
 
 
 @pytest.mark.certifies(34, 35)
@@ -359,4 +238,4 @@ def test_each_pull_can_be_recalled_and_its_failure_under_a_brake_is_rest(answer:
         assert caller.step(signals.Hold("run")) == [signals.Recall()]
         assert getattr(caller, answer)() == []
         assert caller.consumer.state is State.RESTING
-        assert caller.step(signals.Lift("run")) == [signals.Pull(20, IDLE_WAIT_S)]
+        assert caller.step(signals.Lift("run")) == [PROBE]

@@ -1,7 +1,8 @@
 """Golden transcripts: `scenarios/*.txt` tell what a consumer does, in words.
 
 `> ...` is an input, the indented lines under it are the effects, in their order. Mail stands as
-POSITION:CONVERSATION@TIMESTAMP#DELIVERY. A comment (`#`) says what to look at.
+POSITION:CONVERSATION@TIMESTAMP#DELIVERY. `and wait` is a settlement that has to be confirmed
+before anything else happens. A comment (`#`) says what to look at.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from actors.delivery import (
     Letter,
     Nak,
     Outcome,
+    Partly,
     Retry,
     Verdict,
 )
@@ -41,7 +43,10 @@ class Play:
     def transcript(self, text: str) -> str:
         lines: list[str] = []
         for line in text.splitlines():
-            if line.startswith("> "):
+            if line.startswith("> options "):
+                self.options = options_of(line.split()[2:])
+                lines.append(line)
+            elif line.startswith("> "):
                 effects = self.consumer.step(self.input_of(line[2:]))
                 lines += [line, *(f"    {told(effect)}" for effect in effects)]
             elif not line.startswith("    "):
@@ -54,8 +59,7 @@ class Play:
 
     def attached(self, words: list[str]) -> signals.Input:
         if words:
-            cap, linger_s = words[0].removeprefix("cap="), words[1].removeprefix("linger=")
-            self.options = BatchOptions(int(cap), float(linger_s))
+            self.options = options_of(words)
         return signals.Attached(self.options)
 
     def pulled(self, words: list[str]) -> signals.Input:
@@ -64,7 +68,11 @@ class Play:
         return signals.Pulled(letters, float(now), self.options)
 
     def ended(self, words: list[str]) -> signals.Input:
-        return signals.Ended(int(words[0]), OUTCOMES[words[1]])
+        outcome = OUTCOMES[words[-1]]
+        if len(words) == 2:
+            return signals.Ended(int(words[0]), outcome)
+        done = words[1].removeprefix("done=").split(",")  # ... and the rest OUTCOME
+        return signals.Ended(int(words[0]), Partly(tuple(f"e{one}" for one in done), outcome))
 
 
 OUTCOMES: dict[str, Outcome] = {"ack": Ack(), "nak": Nak("boom"), "defer": Defer("busy", 5.0)}
@@ -81,9 +89,15 @@ INPUTS: dict[str, Callable[[Play, list[str]], signals.Input]] = {
     "hold": lambda _, words: signals.Hold(words[0]),
     "lift": lambda _, words: signals.Lift(words[0]),
     "pause": lambda _, words: signals.Pause(),
+    "drain": lambda _, words: signals.Drain(),
     "cut": lambda _, words: signals.Cut(),
     "detach": lambda _, words: signals.Detach(),
 }
+
+
+def options_of(words: list[str]) -> BatchOptions:
+    cap, linger_s = words[0].removeprefix("cap="), words[1].removeprefix("linger=")
+    return BatchOptions(int(cap), float(linger_s))
 
 
 def letter_of(word: str) -> Letter:
@@ -104,8 +118,9 @@ def told(effect: signals.Effect) -> str:
             return f"run {number}: {partition.key} with {positions}"
         case signals.Abandon(number=number):
             return f"abandon run {number}"
-        case signals.Settle(verdicts=verdicts):
-            return "settle " + ", ".join(f"{d.position} {verdict_of(v)}" for d, v in verdicts)
+        case signals.Settle(verdicts=verdicts, confirmed=confirmed):
+            words = ", ".join(f"{d.position} {verdict_of(v)}" for d, v in verdicts)
+            return f"settle and wait: {words}" if confirmed else f"settle {words}"
         case signals.StartTimer(name=name, after_s=after_s):
             return f"start timer {name}: {after_s:g} s"
         case signals.StopTimer(name=name):
@@ -136,4 +151,4 @@ def test_the_consumer_does_what_the_scenario_says(file: Path) -> None:
 
 
 def test_there_are_scenarios() -> None:
-    assert len(FILES) >= 5
+    assert len(FILES) >= 9

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from actors.delivery import Ack, BatchOptions, Defer, Delivery, Letter, Nak
+from actors.delivery import Ack, BatchOptions, Defer, Delivery, Letter, Nak, Outcome, Partly
 from actors.machines import signals
 from actors.machines.consumer import State
 
@@ -28,7 +28,7 @@ OPTIONS = st.builds(BatchOptions, max_batch=st.integers(1, 6), linger_s=st.sampl
 MAIL = st.tuples(
     st.sampled_from("abc"),
     st.one_of(st.none(), st.integers(0, 5)),
-    st.sampled_from([1, 2, 24, 25, None]),
+    st.sampled_from([1, 1, 2, 3, 4, 24, 25, 26, None]),
 )
 
 
@@ -76,12 +76,19 @@ class Walk(RuleBasedStateMachine):
 
     @precondition(lambda self: self.caller.run)
     @rule(outcome=OUTCOMES)
-    def end_the_run(self, outcome: Ack | Nak | Defer) -> None:
+    def end_the_run(self, outcome: Outcome) -> None:
         self.caller.ended(outcome)
+
+    @precondition(lambda self: self.caller.run)
+    @rule(outcome=OUTCOMES, most=st.integers(0, 3))
+    def end_a_part_of_the_run(self, outcome: Outcome, most: int) -> None:
+        assert self.caller.run is not None
+        letters = self.caller.run.partition.letters
+        self.caller.ended(Partly(tuple(one.id for one in letters[::-1][:most]), outcome))
 
     @precondition(lambda self: self.caller.abandoned)
     @rule(outcome=OUTCOMES)
-    def end_a_cut_run(self, outcome: Ack | Nak | Defer) -> None:
+    def end_a_cut_run(self, outcome: Outcome) -> None:
         given = signals.Ended(self.caller.abandoned[-1], outcome)
         assert self.caller.step(given) == []
 
@@ -112,10 +119,10 @@ class Walk(RuleBasedStateMachine):
         for signal in (signals.Unquiesce(), signals.Lift("run"), signals.Lift("provider")):
             self.caller.step(signal)
 
-    @precondition(lambda self: self.position > 30)
-    @rule()
-    def drain_the_client(self) -> None:
-        self.caller.step(signals.Pause())
+    @precondition(lambda self: self.position > 10)
+    @rule(leaves=st.booleans())
+    def drain_the_client(self, leaves: bool) -> None:
+        self.caller.step(signals.Drain() if leaves else signals.Pause())
 
     # -- what always holds ------------------------------------------------------------
 
