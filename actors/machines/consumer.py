@@ -149,6 +149,7 @@ class Consumer:
         kept = []
         for letter in given.letters:
             if overspent(letter.delivery):
+                self._failures.forget(letter.delivery.position)
                 gone.append((letter.delivery, Dead(reason=OVERSPENT)))
             else:
                 kept.append(letter)
