@@ -55,6 +55,7 @@ class EventQueue(Publisher):
         self._paused = False
         self._known: dict[Mailbox, None] = {}
         self._early_holds: dict[Mailbox, dict[str, None]] = {}
+        self._first = asyncio.Lock()  # of holds that cross the first attachment of their pair
         self._running = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -217,25 +218,27 @@ class EventQueue(Publisher):
         is a new one."""
         self._check_live()
         mailbox = Mailbox(topic, group)
-        if mailbox in self._known:
-            before = await self._brake(topic, group, signals.Hold(reason))
-            return before is not None and reason not in before.holds
-        early = self._early_holds.setdefault(mailbox, {})
-        is_new = reason not in early
-        early[reason] = None
-        return is_new
+        async with self._first:
+            if mailbox not in self._known:
+                early = self._early_holds.setdefault(mailbox, {})
+                is_new = reason not in early
+                early[reason] = None
+                return is_new
+        before = await self._brake(topic, group, signals.Hold(reason))
+        return before is not None and reason not in before.holds
 
     async def lift(self, topic: str, group: str, reason: str) -> bool:
         """End one hold; mail flows when it was the last. Whether it was held."""
         self._check_live()
         mailbox = Mailbox(topic, group)
-        if mailbox in self._known:
-            before = await self._brake(topic, group, signals.Lift(reason))
-            return before is not None and reason in before.holds
-        early = self._early_holds.get(mailbox, {})
-        was_held = reason in early
-        early.pop(reason, None)
-        return was_held
+        async with self._first:
+            if mailbox not in self._known:
+                early = self._early_holds.get(mailbox, {})
+                was_held = reason in early
+                early.pop(reason, None)
+                return was_held
+        before = await self._brake(topic, group, signals.Lift(reason))
+        return before is not None and reason in before.holds
 
     async def _brake(self, topic: str, group: str, signal: signals.Brake) -> BoxState | None:
         runtime, mailbox = self._check_live(), Mailbox(topic, group)
@@ -245,15 +248,16 @@ class EventQueue(Publisher):
 
     async def _consumer(self, mailbox: Mailbox) -> None:
         """The consumer of this pair, made with the first hold or attachment."""
-        if mailbox in self._known:
-            return
-        runtime = self._check_live()
-        await runtime.consumer(str(mailbox), BOX)
-        for reason in self._early_holds.pop(mailbox, {}):
-            await runtime.brake(str(mailbox), BOX, signals.Hold(reason))
-        if self._paused:
-            await runtime.brake(str(mailbox), BOX, signals.Pause())
-        self._known[mailbox] = None
+        async with self._first:
+            if mailbox in self._known:
+                return
+            runtime = self._check_live()
+            await runtime.consumer(str(mailbox), BOX)
+            for reason in self._early_holds.pop(mailbox, {}):
+                await runtime.brake(str(mailbox), BOX, signals.Hold(reason))
+            if self._paused:
+                await runtime.brake(str(mailbox), BOX, signals.Pause())
+            self._known[mailbox] = None
 
     # -- the drain --------------------------------------------------------------------
 
