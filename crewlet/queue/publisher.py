@@ -117,7 +117,8 @@ class Publisher:
         return not pending
 
     async def subscribe_stream(self, pattern: str, handler: Listener) -> Subscription:
-        """Every event from now on whose topic matches; nothing is acknowledged or held."""
+        """Every event from now on whose topic matches; nothing is acknowledged or held.
+        Unavailable where the broker is gone: "from now on" could not be kept."""
 
         def heard(topic: str, body: bytes) -> None:
             try:
@@ -127,7 +128,11 @@ class Publisher:
                 return
             handler(topic, event)
 
-        return await self._broker.subscribe(pattern, heard)
+        subscription = await self._broker.subscribe(pattern, heard)
+        if not self._broker.connected:
+            await subscription.close()
+            raise Unavailable("the broker is away and hears of no new reader; try again")
+        return subscription
 
     def _tell(self, topic: str, event: Event) -> None:
         for listener in self._listeners:
