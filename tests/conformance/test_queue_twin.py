@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crewlet.testing.conformance.queue import CASES as queue_cases
-from crewlet.testing.conformance.queue import QueueCase
+from crewlet.testing.conformance import QueueCase, queue_cases
 from tests.conformance import queue_twin
 
 SEEDS = (0, 1, 2)

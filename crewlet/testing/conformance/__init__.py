@@ -10,6 +10,9 @@ A broker's author writes a `Harness` and runs every case of both tables over it:
 
 A case with `needs` is for a harness that can do it: restart the broker, or pass time without
 waiting. Every other case is for all.
+
+`queue_cases` are the second suite, of the queue over the broker: its harness is a
+`QueueHarness` (crewlet.testing.conformance.queue).
 """
 
 from crewlet.testing.conformance import (
@@ -25,6 +28,8 @@ from crewlet.testing.conformance import (
 )
 from crewlet.testing.conformance.case import Case, Need
 from crewlet.testing.conformance.harness import Harness
+from crewlet.testing.conformance.queue import CASES as _QUEUE_CASES
+from crewlet.testing.conformance.queue import QueueCase, QueueHarness
 
 broker_cases: tuple[Case, ...] = (
     *mailboxes.CASES,
@@ -41,4 +46,16 @@ broker_cases: tuple[Case, ...] = (
 store_cases: tuple[Case, ...] = tuple(stores.CASES)
 """The coordination store of `crewlet.coordination.store.Store`."""
 
-__all__ = ["Case", "Harness", "Need", "broker_cases", "store_cases"]
+queue_cases: tuple[QueueCase, ...] = _QUEUE_CASES
+"""The verbs and handlers of `crewlet.queue.EventQueue`."""
+
+__all__ = [
+    "Case",
+    "Harness",
+    "Need",
+    "QueueCase",
+    "QueueHarness",
+    "broker_cases",
+    "queue_cases",
+    "store_cases",
+]

@@ -16,14 +16,18 @@ pass time without waiting. Every other case is for all.
 from typing import Final
 
 from crewlet.testing.conformance.queue import (
+    asking,
     attachments,
     batches,
     core,
     drain,
     holds,
+    lifecycle,
     listing,
     outcomes,
+    reach,
     stopped_batches,
+    streams,
 )
 from crewlet.testing.conformance.queue.bench import Bench
 from crewlet.testing.conformance.queue.case import Need, QueueCase
@@ -32,12 +36,16 @@ from crewlet.testing.conformance.queue.harness import QueueHarness
 CASES: Final[tuple[QueueCase, ...]] = (
     *core.CASES,
     *outcomes.CASES,
+    *lifecycle.CASES,
     *holds.CASES,
     *drain.CASES,
     *batches.CASES,
     *stopped_batches.CASES,
     *attachments.CASES,
     *listing.CASES,
+    *streams.CASES,
+    *asking.CASES,
+    *reach.CASES,
 )
 
 __all__ = ["CASES", "Bench", "Need", "QueueCase", "QueueHarness"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from actors.delivery import BatchOptions, Mailbox
 from actors.machines.budget import Backoff
@@ -117,13 +117,6 @@ class Desk:
         await self.queue.subscribe_batch(*self.pair, reader, key=key, options=options or _of(fixed))
         return reader
 
-    async def busy(self, reader: Reader) -> None:
-        """Have a batch reader's handler stand in a first call, `warm-up`, so that what is sent
-        now waits for the next drain. `reader.release` ends it."""
-        reader.hold("warm-up")
-        await self.send("warm-up", key="warm-up", at=0.0)
-        await reader.until("warm-up")
-
     async def state(self) -> MailboxState | None:
         """What a listing says of this mailbox; None where there is none."""
         found = await self.queue.list(self.topic)
@@ -164,12 +157,3 @@ class Desk:
 
 def _of(options: BatchOptions) -> Callable[[], BatchOptions]:
     return lambda: options
-
-
-async def attempts(verb: Callable[[], Any], kind: type[BaseException]) -> str | None:
-    """None if the verb raised an error of exactly this kind, else what it did instead."""
-    try:
-        answer = await verb()
-    except BaseException as error:
-        return None if isinstance(error, kind) else f"raised {error!r}"
-    return f"answered {answer!r}"

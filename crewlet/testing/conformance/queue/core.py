@@ -156,12 +156,14 @@ async def publishing_to_no_subscription_retains_nothing(bench: Bench) -> None:
 
 @CASES.case(58)
 async def ensure_subscription_reports_creation(bench: Bench) -> None:
-    """True for the one call that made it, whichever node says it again."""
+    """True for the call that made it; false afterwards, whichever node says it again. Of two
+    that race at least one has made it: a broker may not tell which."""
     desk = await bench.desk(ensured=False)
     peer = await desk.peer()
     asked = await asyncio.gather(*(one.queue.ensure(*desk.pair) for one in (desk, peer)))
-    assert sorted(asked) == [False, True]
-    assert await peer.queue.ensure(*desk.pair) is False
+    assert True in asked
+    for one in (desk, peer):
+        assert await one.queue.ensure(*desk.pair) is False
     state = await desk.state()
     assert state is not None and state.waiting == state.in_flight == 0
 

@@ -64,6 +64,25 @@ async def a_late_subscription_inherits_the_pause(bench: Bench) -> None:
     await (await peer.subscribe()).until("a")
 
 
+@CASES.case(72)
+async def a_pause_that_crosses_an_attachment_pauses_it(bench: Bench) -> None:
+    """At whatever moment of a subscription it comes."""
+    desk = await bench.desk()
+    readers = [Reader() for _ in range(ROUNDS)]
+    for turns, reader in enumerate(readers):
+        mine = Desk(bench, await bench.queue(), desk.mailbox)
+        attaching = asyncio.create_task(mine.subscribe(reader))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await mine.queue.pause_delivery()
+        await attaching
+    await desk.send("a")
+    await bench.silence()
+    assert [reader.names for reader in readers] == [[] for _ in readers]
+    await desk.settled_to(waiting=1, in_flight=0)
+    await (await desk.subscribe()).until("a")
+
+
 @CASES.case(71, 72)
 async def stop_clears_pause(bench: Bench) -> None:
     """A queue that starts again starts as new."""

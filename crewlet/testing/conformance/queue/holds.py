@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
-from crewlet.testing.conformance.queue.bench import Bench
+from crewlet import topics
+from crewlet.testing.conformance.queue.bench import Bench, Desk
 from crewlet.testing.conformance.queue.case import Table
 from crewlet.testing.conformance.queue.reader import Reader
 
 CASES: Final = Table()
+
+ROUNDS: Final = 24
+"""Races are run so often, each time a little further apart."""
 
 
 @CASES.case(35, 136, 138)
@@ -18,6 +23,7 @@ async def a_hold_buffers_in_the_mailbox(bench: Bench) -> None:
     reader = await desk.subscribe()
     await desk.flows(reader, "before")
     assert await desk.queue.hold(*desk.pair, "run") is True
+    await bench.silence()  # what races a hold comes back, and costs a delivery
     await desk.send("a", "b", "c")
     await desk.settled_to(waiting=3, in_flight=0)
     await bench.silence()
@@ -89,6 +95,30 @@ async def a_hold_may_be_taken_before_anything_attaches(bench: Bench) -> None:
     await desk.settled_to(waiting=1, in_flight=0)
     assert await desk.queue.lift(*desk.pair, "recovered") is True
     await reader.until("a")
+
+
+@CASES.case(136, 137)
+async def a_hold_that_crosses_an_attachment_holds(bench: Bench) -> None:
+    """At whatever moment of a subscription it is taken: nothing slips past it, and it can be
+    lifted."""
+    queue = await bench.queue()
+    desks = [Desk(bench, queue, topics.inbox_of(bench.name())) for _ in range(ROUNDS)]
+    readers = [Reader() for _ in desks]
+    for turns, (desk, reader) in enumerate(zip(desks, readers, strict=True)):
+        await queue.hold(*desk.pair, "recovered")
+        attaching = asyncio.create_task(desk.subscribe(reader))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        assert await queue.hold(*desk.pair, "run") is True
+        assert await queue.lift(*desk.pair, "recovered") is True
+        await attaching
+    for desk in desks:
+        await desk.send("a")
+    await bench.silence()
+    assert [reader.names for reader in readers] == [[] for _ in readers]
+    for desk, reader in zip(desks, readers, strict=True):
+        assert await queue.lift(*desk.pair, "run") is True
+        await reader.until("a")
 
 
 @CASES.case(136)

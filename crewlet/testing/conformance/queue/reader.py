@@ -81,16 +81,15 @@ class Reader:
         """A call with this event stands until `release`."""
         self._held[name] = asyncio.Event()
 
-    def release(self, name: str = "warm-up") -> None:
+    def release(self, name: str) -> None:
         self._held.pop(name).set()
 
     # -- what the case sees -------------------------------------------------------------
 
     @property
     def batches(self) -> list[list[str]]:
-        """The names of each call, without the warm-up's."""
-        named = [[name_of(one) for one in batch.events] for batch in self.calls]
-        return [names for names in named if names != ["warm-up"]]
+        """The names of each call."""
+        return [[name_of(one) for one in batch.events] for batch in self.calls]
 
     @property
     def names(self) -> list[str]:
@@ -112,12 +111,6 @@ class Reader:
             while not all(begun.count(name) >= names.count(name) for name in names):
                 await self._change()
                 begun = [name_of(one) for batch in self.calls for one in batch.events]
-
-    async def until_calls(self, number: int) -> None:
-        """So many calls were begun, the warm-up aside."""
-        async with _soon(f"{number} calls"):
-            while len(self.batches) < number:
-                await self._change()
 
     async def until_ended(self, number: int) -> None:
         """So many calls have ended."""

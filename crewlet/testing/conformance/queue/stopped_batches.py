@@ -70,8 +70,8 @@ async def a_hold_during_linger_is_released_in_place(bench: Bench) -> None:
     """The drain goes back, the reader lives: lifted, it collects anew."""
     desk, reader = await _lingering(bench, linger_s=0.6)
     await desk.queue.hold(*desk.pair, "run")
-    await desk.send("b", key="k")
     await bench.silence()
+    await desk.send("b", key="k")
     await bench.silence()
     assert reader.batches == []
     await desk.queue.lift(*desk.pair, "run")
