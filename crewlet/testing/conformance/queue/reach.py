@@ -250,3 +250,28 @@ async def readers_go_on_after_an_outage(bench: Bench) -> None:
         await heard.wait()
     assert list(await other.queue.ask(name, b"?", within_s=SOON_S)) == [b"?"]
     assert reader.names == ["before", "a", "b"]
+
+
+@CASES.case(42, needs="outage")
+async def an_outage_gives_nobody_s_mail_to_a_peer(bench: Bench) -> None:
+    """What a member of the group holds stays its own, whoever finds back first."""
+    one = await bench.desk()
+    two = await one.peer()
+    first, second = Reader(), Reader()
+    first.hold("a")
+    await one.subscribe(first)
+    await one.send("a")
+    await first.until("a")
+    await two.subscribe(second)
+    await bench.silence()
+    await bench.harness.down()
+    await bench.silence()
+    await bench.harness.up()
+    for queue in (one.queue, two.queue):
+        await _back(queue, one.topic)
+    await two.flows(second)
+    await bench.silence()
+    assert second.names == ["control"]
+    first.release("a")
+    await one.emptied()
+    assert (first.names, first.headrooms("a")) == (["a"], [24])
