@@ -14,7 +14,7 @@ from actors.node import NodeSpec
 from actors.ports import Consumed
 from actors.runtime import SeatRuntime
 from actors.seat import INBOX, SeatSpec
-from benchmarks.place import Place
+from benchmarks.place import POLL_S, Place
 from crewlet import topics
 from crewlet.broker import names
 from crewlet.inbound.letters import read
@@ -207,7 +207,15 @@ class SeatPath(Contestant):
         await self._done.wait()
 
     async def rest(self) -> None:
+        """A hold recalls the outstanding pull; it is over when the box rests."""
         await self._runtime.brake(self._handle, INBOX, Hold(FILLING))
+        while not await self._rests():  # noqa: ASYNC110 - the broker's answer is waited for
+            await asyncio.sleep(POLL_S)
+
+    async def _rests(self) -> bool:
+        described = await self._runtime.describe(self._handle)
+        assert described is not None
+        return any(box.box == INBOX and box.state == "resting" for box in described.boxes)
 
     async def _run(self, partition: Partition) -> Outcome:
         self._left -= len(partition.letters)
