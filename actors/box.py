@@ -75,14 +75,13 @@ class Box:
         plan = self.plan
         assert plan.consumed is not None
         self.attaching = True
-        reclaim, plan.reclaim = plan.reclaim, False
         mailbox = plan.consumed.mailbox
-        wanted = AttachBox(self.name, self._life, mailbox, plan.epoch, reclaim, patient)
+        wanted = AttachBox(self.name, self._life, mailbox, plan.epoch, plan.reclaim, patient)
         self._owner.to_gateway(wanted)
 
     def attached(self, ticket: int) -> None:
         assert self.plan.consumed is not None
-        self.attaching, self.ticket = False, ticket
+        self.attaching, self.ticket, self.plan.reclaim = False, ticket, False
         self.step(signals.Attached(self.options(), self.plan.consumed.backoff))
         if self.plan.quiesced:
             self.step(signals.Quiesce())

@@ -7,12 +7,13 @@ begins a new life, what the former one held is given back before the new one att
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, field
 
 from actors.delivery import Dead, Delivery, Done, Mailbox, Retry
 from actors.machines.budget import OVERSPENT, give_back
@@ -52,7 +53,8 @@ log = structlog.get_logger(__name__)
 
 
 class _Attached(Struct):
-    """One attachment, from the wish to the release. `over`: its owner lives another life."""
+    """One attachment, from the wish to the release. `over`: its owner lives another life;
+    `answered`: the broker has said whether it attaches; `idle`: no fetch is outstanding."""
 
     ticket: int
     owner: Address
@@ -61,6 +63,8 @@ class _Attached(Struct):
     fetching: bool = False
     releasing: bool = False
     over: bool = False
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _Held(Struct, frozen=True):
@@ -73,18 +77,28 @@ class _Held(Struct, frozen=True):
 
 
 class _Settling(Struct, frozen=True):
+    """A settlement that the broker has not taken yet."""
+
     owner: Address
     wanted: SettleBox
+    landed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _Clearing(Struct, frozen=True):
+    """First what is under way for the former lives ends, then what they `held` goes back."""
+
     owner: Address
     life: int
-    held: tuple[_Held, ...]
     stale: tuple[_Attached, ...]
+    settling: tuple[_Settling, ...]
+    earlier: _Clearing | None
+    held: list[_Held] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "clear", "sweep"]
+Kind: TypeAlias = Literal[
+    "attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep"
+]
 
 
 class _Work(Struct, frozen=True):
@@ -110,6 +124,8 @@ class Gateway(Actor):
         self._broker = broker
         self._attached: dict[int, _Attached] = {}
         self._in_flight: dict[tuple[Mailbox, str], _Held] = {}
+        self._settling: dict[int, _Settling] = {}
+        self._clearing: dict[Address, _Clearing] = {}
         self._ticket = 0
 
     # -- attach -----------------------------------------------------------------------
@@ -118,6 +134,7 @@ class Gateway(Actor):
     def on_attach(self, wanted: AttachBox, sender: Address) -> None:
         self._ticket += 1
         entry = _Attached(self._ticket, sender, wanted)
+        entry.idle.set()
         self._attached[entry.ticket] = entry
         attach: Callable[[], Coroutine[Any, Any, Attachment]] = partial(self._attach, wanted)
         call = until_taken(attach, "attach") if wanted.patient else attach()
@@ -130,9 +147,10 @@ class Gateway(Actor):
 
     def _on_attached(self, entry: _Attached, ended: EffectEnded) -> None:
         entry.attachment = ended.value  # type: ignore[assignment]
+        entry.answered.set()
         if entry.over:
-            self._release(entry)
-        elif entry.attachment is not None:
+            return  # whoever clears that life waits for this
+        if entry.attachment is not None:
             wanted = entry.wanted
             self.tell(entry.owner, BoxAttached(wanted.box, wanted.life, entry.ticket))
             self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
@@ -151,9 +169,7 @@ class Gateway(Actor):
 
     def _release(self, entry: _Attached) -> None:
         entry.releasing = True
-        if entry.attachment is None:
-            self._attached.pop(entry.ticket, None)
-            return
+        assert entry.attachment is not None
         release = partial(self._broker.release, entry.attachment)
         self._work("release", entry, until_taken(release, "release"))
 
@@ -173,27 +189,45 @@ class Gateway(Actor):
     @handles(ClearLife)
     def on_clear(self, wanted: ClearLife, sender: Address) -> None:
         stale = [a for a in self._attached.values() if _former(a, sender, wanted.life)]
-        held = [h for h in self._in_flight.values() if h.owner == sender and h.life < wanted.life]
         for entry in stale:
             entry.over = True
-        clearing = _Clearing(sender, wanted.life, tuple(held), tuple(stale))
-        self._work("clear", clearing, self._clear(clearing))
+        settling = [s for s in self._settling.values() if s.owner == sender]
+        earlier = self._clearing.get(sender)
+        clearing = _Clearing(sender, wanted.life, tuple(stale), tuple(settling), earlier)
+        self._clearing[sender] = clearing
+        self._work("end", clearing, self._end(clearing))
 
-    async def _clear(self, clearing: _Clearing) -> None:
-        """Give back in order what was held, after what was on its way is back."""
+    async def _end(self, clearing: _Clearing) -> None:
+        """Wait for what the broker was asked already: no verdict of a former life, no reclaim
+        and no fetch may come to the broker beside what the next life does."""
+        if clearing.earlier is not None:
+            await clearing.earlier.done.wait()
         for entry in clearing.stale:
+            await entry.answered.wait()
             if entry.attachment is not None and not entry.releasing:
                 entry.releasing = True
                 await until_taken(partial(self._broker.release, entry.attachment), "release")
+            await entry.idle.wait()
+        for settling in clearing.settling:
+            await settling.landed.wait()
+
+    def _on_over(self, clearing: _Clearing, ended: EffectEnded) -> None:
+        """What is still held has no verdict: it goes back in the order it came."""
+        for entry in clearing.stale:
+            self._attached.pop(entry.ticket, None)
+        owner, life = clearing.owner, clearing.life
+        mine = (h for h in self._in_flight.values() if h.owner == owner and h.life < life)
+        clearing.held.extend(mine)
         back = [(h.delivery, give_back(h.delivery, STARTED_AGAIN)) for h in clearing.held]
-        await until_taken(partial(self._broker.settle, back), "settle")
+        settle = until_taken(partial(self._broker.settle, back), "settle")
+        self._work("clear", clearing, settle)
 
     def _on_cleared(self, clearing: _Clearing, ended: EffectEnded) -> None:
         for held in clearing.held:
             self._in_flight.pop(_key(held.delivery), None)
-        for entry in clearing.stale:
-            if entry.attachment is not None:
-                self._attached.pop(entry.ticket, None)
+        if self._clearing.get(clearing.owner) is clearing:
+            del self._clearing[clearing.owner]
+        clearing.done.set()
         self.tell(clearing.owner, LifeCleared(clearing.life))
 
     # -- fetch ------------------------------------------------------------------------
@@ -203,31 +237,24 @@ class Gateway(Actor):
         if entry := self._live(wanted.ticket):
             assert entry.attachment is not None
             entry.fetching = True
+            entry.idle.clear()
             fetch = self._broker.fetch(entry.attachment, wanted.most, wanted.wait_s)
             self._work("fetch", entry, fetch)
 
     def _on_fetched(self, entry: _Attached, ended: EffectEnded) -> None:
         entry.fetching = False
+        entry.idle.set()
         self.cancel_timer(f"recall {entry.ticket}")
         wanted = entry.wanted
         if ended.error is not None:
             self.tell(entry.owner, FetchFailed(wanted.box, entry.ticket, str(ended.error)))
             return
         deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
-        if entry.over:
-            self._return(entry, deliveries)
-            return
         since = self.clock.monotonic()
         for delivery in deliveries:
             held = _Held(entry.owner, wanted.life, delivery, since)
             self._in_flight[_key(delivery)] = held
         self.tell(entry.owner, Fetched(wanted.box, entry.ticket, deliveries))
-
-    def _return(self, entry: _Attached, deliveries: Sequence[Delivery]) -> None:
-        """They came for a life that is over."""
-        if deliveries:
-            back = [(d, give_back(d, STARTED_AGAIN)) for d in deliveries]
-            self._settle(entry.owner, SettleBox(entry.wanted.box, 0, back, confirm=False))
 
     @handles(RecallBox)
     def on_recall(self, wanted: RecallBox, sender: Address) -> None:
@@ -281,8 +308,10 @@ class Gateway(Actor):
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
         if not wanted.confirm and self._said(wanted):
             return
+        settling = _Settling(owner, wanted)
+        self._settling[id(settling)] = settling
         settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle")
-        self._work("settle", _Settling(owner, wanted), settle)
+        self._work("settle", settling, settle)
 
     def _said(self, wanted: SettleBox) -> bool:
         """The short way, for what is not confirmed anyway: no task, no wait."""
@@ -301,6 +330,8 @@ class Gateway(Actor):
 
     def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
         wanted = settling.wanted
+        del self._settling[id(settling)]
+        settling.landed.set()
         self._landed(wanted)
         if wanted.confirm:
             self.tell(settling.owner, BoxSettled(wanted.box, wanted.life))
@@ -347,6 +378,7 @@ _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
     "recall": Gateway._on_recalled,
     "settle": Gateway._on_settled,
     "release": Gateway._on_released,
+    "end": Gateway._on_over,
     "clear": Gateway._on_cleared,
     "sweep": Gateway._on_swept,
 }
