@@ -65,14 +65,15 @@ class MailActor(Actor):
         self._gateway = gateway
         self._cleared = plan.life == 1
         self._boxes = {name: Box(self, name, box, plan.life) for name, box in plan.boxes.items()}
-        self._detaching: dict[str, Address] = {}
-        self._attaching: dict[str, Address] = {}
 
     def pre_start(self) -> None:
         if self._plan.paused:
             self._step_all(signals.Drain() if self._plan.drainer else signals.Pause())
         if not self._cleared:
             self.to_gateway(ClearLife(self._plan.life))
+        for box in self._boxes.values():
+            if box.plan.detacher:
+                self._wait_for_detach(box.name)
 
     @handles(LifeCleared)
     def on_cleared(self, cleared: LifeCleared, sender: Address) -> None:
@@ -86,6 +87,10 @@ class MailActor(Actor):
             for box in self._boxes.values():
                 if box.plan.attached:
                     box.attach(patient=True)
+                else:
+                    self._answer_detach(box.name)
+                    gone = f"{self._plan.name} let go of it before it was attached"
+                    self._answer_attach(box, Refused(Unavailable(gone)))
         self._report()
 
     def to_gateway(self, message: object) -> None:
@@ -114,8 +119,13 @@ class MailActor(Actor):
             return
         box.plan.consumed, box.plan.attached, box.plan.epoch = wanted.consumed, True, wanted.epoch
         box.plan.quiesced = False
-        self._attaching[box.name] = sender
+        box.plan.attacher = sender
         box.attach(patient=False)
+
+    def _answer_attach(self, box: Box, answer: Established | Refused) -> None:
+        asker, box.plan.attacher = box.plan.attacher, None
+        if asker:
+            self.tell(asker, answer)
 
     @handles(Detach, urgent=True)
     def on_detach(self, wanted: Detach, sender: Address) -> None:
@@ -130,15 +140,20 @@ class MailActor(Actor):
         box.plan.attached = box.plan.quiesced = False
         box.plan.holds.clear()
         box.step(signals.Detach())
-        self._detaching[box.name] = sender
-        self.timer(f"detach {box.name}", DETACH_ANSWER_S, _DetachWaited(box.name))
+        box.plan.detacher = sender
+        self._wait_for_detach(box.name)
+
+    def _wait_for_detach(self, box: str) -> None:
+        self.timer(f"detach {box}", DETACH_ANSWER_S, _DetachWaited(box))
 
     @handles(_DetachWaited)
     def on_detach_waited(self, waited: _DetachWaited, sender: Address) -> None:
         self._answer_detach(waited.box)
 
     def _answer_detach(self, box: str) -> None:
-        if asker := self._detaching.pop(box, None):
+        plan = self._plan.boxes[box]
+        asker, plan.detacher = plan.detacher, None
+        if asker:
             self.cancel_timer(f"detach {box}")
             self.tell(asker, Detached(was_attached=True))
 
@@ -211,9 +226,9 @@ class MailActor(Actor):
     def on_attached(self, attached: BoxAttached, sender: Address) -> None:
         if attached.life != self._plan.life:
             return
-        self._boxes[attached.box].attached(attached.ticket)
-        if asker := self._attaching.pop(attached.box, None):
-            self.tell(asker, Established(self._plan.name))
+        box = self._boxes[attached.box]
+        box.attached(attached.ticket)
+        self._answer_attach(box, Established(self._plan.name))
         self._report()
 
     @handles(BoxRefused)
@@ -222,8 +237,7 @@ class MailActor(Actor):
             return
         box = self._boxes[refused.box]
         box.attaching = box.plan.attached = False
-        if asker := self._attaching.pop(box.name, None):
-            self.tell(asker, Refused(refused.error))
+        self._answer_attach(box, Refused(refused.error))
         self._report()
 
     @handles(Fetched)

@@ -16,7 +16,8 @@ from actors.system import Address
 
 
 class BoxPlan(Struct):
-    """`attached` is the wish, not the fact."""
+    """`attached` is the wish, not the fact; `attacher` and `detacher` wait to hear that it has
+    become one."""
 
     consumed: Consumed | None = None
     attached: bool = False
@@ -24,6 +25,8 @@ class BoxPlan(Struct):
     reclaim: bool = False
     quiesced: bool = False
     holds: dict[str, None] = field(default_factory=dict)
+    attacher: Address | None = None
+    detacher: Address | None = None
 
 
 class Plan(Struct):
