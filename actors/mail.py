@@ -68,7 +68,7 @@ class MailActor(Actor):
 
     def pre_start(self) -> None:
         if self._plan.paused:
-            self._step_all(signals.Drain() if self._plan.drainer else signals.Pause())
+            self._step_all(signals.Drain() if self._plan.leaving else signals.Pause())
         if not self._cleared:
             self.to_gateway(ClearLife(self._plan.life))
         for box in self._boxes.values():
@@ -83,14 +83,13 @@ class MailActor(Actor):
 
     def _go_on(self) -> None:
         """Attach what the plan wants attached, or finish the drain that it was in."""
-        if not self._plan.drainer:
-            for box in self._boxes.values():
-                if box.plan.attached:
-                    box.attach(patient=True)
-                else:
-                    self._answer_detach(box.name)
-                    gone = f"{self._plan.name} let go of it before it was attached"
-                    self._answer_attach(box, Refused(Unavailable(gone)))
+        for box in self._boxes.values():
+            if box.plan.attached and not self._plan.leaving:
+                box.attach(patient=True)
+            else:
+                self._answer_detach(box.name)
+                gone = f"{self._plan.name} let go of it before it was attached"
+                self._answer_attach(box, Refused(Unavailable(gone)))
         self._report()
 
     def to_gateway(self, message: object) -> None:
@@ -189,7 +188,8 @@ class MailActor(Actor):
 
     @handles(Drain, urgent=True)
     def on_drain(self, _: Drain, sender: Address) -> None:
-        self._plan.paused, self._plan.drainer = True, sender
+        self._plan.paused = self._plan.leaving = True
+        self._plan.drainer = sender
         self._step_all(signals.Drain())
         self._report()
 
@@ -212,11 +212,8 @@ class MailActor(Actor):
         if plan.drainer and self._cleared and all(box.let_go for box in boxes):
             self.tell(plan.drainer, Drained(plan.name, tuple(plan.cut)))
             plan.drainer = None
-        if (
-            plan.asker
-            and self._cleared
-            and all(box.ticket or not box.plan.attached for box in boxes)
-        ):
+        there = all(box.ticket or not box.plan.attached for box in boxes)
+        if plan.asker and (plan.leaving or (self._cleared and there)):
             self.tell(plan.asker, Established(plan.name))
             plan.asker = None
 

@@ -31,12 +31,14 @@ class BoxPlan(Struct):
 
 class Plan(Struct):
     """Of one consumer. `life` counts its incarnations; `asker` waits to hear that it is
-    established, `drainer` that it has drained; `cut` are the conversations it gave up."""
+    established, `drainer` that it has drained; `leaving`: it drains, or has drained; `cut` are the
+    conversations it gave up."""
 
     name: str
     boxes: dict[str, BoxPlan]
     life: int = 0
     paused: bool = False
+    leaving: bool = False
     asker: Address | None = None
     drainer: Address | None = None
     cut: list[str] = field(default_factory=list)
