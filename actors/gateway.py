@@ -27,6 +27,8 @@ from actors.messages import (
     FetchBox,
     Fetched,
     FetchFailed,
+    Flush,
+    Flushed,
     InFlight,
     LifeCleared,
     ListInFlight,
@@ -87,6 +89,7 @@ class _Settling(Struct, frozen=True):
 class _Clearing(Struct, frozen=True):
     """First what is under way for the former lives ends, then what they `held` goes back."""
 
+    asker: Address
     owner: Address
     life: int
     stale: tuple[_Attached, ...]
@@ -96,9 +99,7 @@ class _Clearing(Struct, frozen=True):
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-Kind: TypeAlias = Literal[
-    "attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep"
-]
+Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep"]
 
 
 class _Work(Struct, frozen=True):
@@ -126,6 +127,7 @@ class Gateway(Actor):
         self._in_flight: dict[tuple[Mailbox, str], _Held] = {}
         self._settling: dict[int, _Settling] = {}
         self._clearing: dict[Address, _Clearing] = {}
+        self._flushers: list[Address] = []
         self._ticket = 0
 
     # -- attach -----------------------------------------------------------------------
@@ -188,13 +190,20 @@ class Gateway(Actor):
 
     @handles(ClearLife)
     def on_clear(self, wanted: ClearLife, sender: Address) -> None:
-        stale = [a for a in self._attached.values() if _former(a, sender, wanted.life)]
+        owner = wanted.owner or sender
+        stale = [a for a in self._attached.values() if _former(a, owner, wanted.life)]
         for entry in stale:
             entry.over = True
-        settling = [s for s in self._settling.values() if s.owner == sender]
-        earlier = self._clearing.get(sender)
-        clearing = _Clearing(sender, wanted.life, tuple(stale), tuple(settling), earlier)
-        self._clearing[sender] = clearing
+        settling = tuple(s for s in self._settling.values() if s.owner == owner)
+        clearing = _Clearing(
+            asker=sender,
+            owner=owner,
+            life=wanted.life,
+            stale=tuple(stale),
+            settling=settling,
+            earlier=self._clearing.get(owner),
+        )
+        self._clearing[owner] = clearing
         self._work("end", clearing, self._end(clearing))
 
     async def _end(self, clearing: _Clearing) -> None:
@@ -228,7 +237,7 @@ class Gateway(Actor):
         if self._clearing.get(clearing.owner) is clearing:
             del self._clearing[clearing.owner]
         clearing.done.set()
-        self.tell(clearing.owner, LifeCleared(clearing.life))
+        self.tell(clearing.asker, LifeCleared(clearing.life, clearing.owner))
 
     # -- fetch ------------------------------------------------------------------------
 
@@ -333,8 +342,20 @@ class Gateway(Actor):
         del self._settling[id(settling)]
         settling.landed.set()
         self._landed(wanted)
+        self._tell_flushers()
         if wanted.confirm:
             self.tell(settling.owner, BoxSettled(wanted.box, wanted.life))
+
+    @handles(Flush)
+    def on_flush(self, _: Flush, sender: Address) -> None:
+        self._flushers.append(sender)
+        self._tell_flushers()
+
+    def _tell_flushers(self) -> None:
+        if not self._settling:
+            for asker in self._flushers:
+                self.tell(asker, Flushed())
+            self._flushers.clear()
 
     # -- effects ----------------------------------------------------------------------
 

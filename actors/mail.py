@@ -16,6 +16,7 @@ from actors.delivery import Nak
 from actors.machines import signals
 from actors.messages import (
     Attach,
+    Begun,
     BoxAttached,
     BoxRefused,
     BoxReleased,
@@ -70,6 +71,8 @@ class MailActor(Actor):
         if self._plan.paused:
             self._step_all(signals.Drain() if self._plan.leaving else signals.Pause())
         if not self._cleared:
+            assert self.parent is not None
+            self.tell(self.parent, Begun(self._plan.name))
             self.to_gateway(ClearLife(self._plan.life))
         for box in self._boxes.values():
             if box.plan.detacher:

@@ -9,19 +9,31 @@ from msgspec import Struct
 from actors.delivery import Delivery, Mailbox, Outcome, Partly, Verdict
 from actors.machines import signals
 from actors.ports import Consumed
+from actors.system import Address
 
 # -- to the gateway, and its answers --------------------------------------------------
 
 
 class ClearLife(Struct, frozen=True):
-    """The sender began again: release what earlier lives of it attached, and give back what
-    they were handed and did not settle. Answered by `LifeCleared`, once the broker took it."""
+    """The sender began again, or `owner` is gone: release what lives before `life` attached,
+    and give back what they were handed and did not settle. Answered by `LifeCleared`, once
+    the broker took it."""
 
     life: int
+    owner: Address | None = None
 
 
 class LifeCleared(Struct, frozen=True):
     life: int
+    owner: Address
+
+
+class Flush(Struct, frozen=True):
+    """Answered by `Flushed` once the broker has taken every settlement."""
+
+
+class Flushed(Struct, frozen=True):
+    """Nothing that was settled is still to be told."""
 
 
 class AttachBox(Struct, frozen=True):
@@ -175,6 +187,12 @@ class CutShort(Struct, frozen=True):
     """Of a drain: wait no longer for running turns."""
 
 
+class Begun(Struct, frozen=True):
+    """A consumer that broke is there again."""
+
+    name: str
+
+
 class Drained(Struct, frozen=True):
     """Every box is released, and what was in hand is back. `cut`: partitions whose handler was
     not waited for."""
@@ -239,7 +257,8 @@ class DrainNode(Struct, frozen=True):
 
 class NodeDrained(Struct, frozen=True):
     """`cut` names, per consumer, the conversations whose handler was not waited for;
-    `stuck` the consumers whose mailboxes could not be let go."""
+    `stuck` the consumers whose mailboxes could not be let go, or the gateway, where the broker
+    could not be told all that became of the mail."""
 
     cut: tuple[tuple[str, str], ...]
     stuck: tuple[str, ...]

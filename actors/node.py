@@ -2,7 +2,8 @@
 
 Start: the gateway, then the seats, at most ESTABLISH_LIMIT at once, then routing - so that
 every seat pulls before the first delivery is routed. Drain goes the other way: routing and
-seats take nothing new, running turns end within the bound, all mail in hand goes back.
+seats take nothing new, running turns end within the bound, all mail in hand goes back, and
+the broker has heard what became of the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from msgspec import Struct
 from actors.gateway import Gateway
 from actors.mail import MailActor
 from actors.messages import (
+    Begun,
+    ClearLife,
     Consume,
     CutShort,
     Drain,
@@ -24,6 +27,9 @@ from actors.messages import (
     DrainNode,
     Establish,
     Established,
+    Flush,
+    Flushed,
+    LifeCleared,
     NodeDrained,
     NodeStarted,
     StartNode,
@@ -32,7 +38,7 @@ from actors.messages import (
 from actors.plan import Plan, plan_of
 from actors.ports import Broker, Consumed
 from actors.seat import SeatActor, SeatSpec, seat_plan
-from actors.system import Actor, Address, ChildFailed, Supervision, handles
+from actors.system import Actor, Address, ChildFailed, Supervision, Terminated, handles
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that attach at the same time: what a broker takes without queueing."""
@@ -40,6 +46,7 @@ ESTABLISH_LIMIT: Final = 16
 CUT_GRACE_S: Final = 3.0
 """How long a cut consumer may take to hand its mail back before it is given up."""
 
+GATEWAY: Final = "gateway"
 ROUTER: Final = "router"
 INBOUND: Final = "inbound"
 
@@ -76,14 +83,18 @@ class NodeActor(Actor):
     def __init__(self, spec: NodeSpec) -> None:
         super().__init__()
         self._spec = spec
-        self._gateway = self.spawn(Gateway, spec.broker, name="gateway", supervision=ESCALATE)
+        self._gateway = self.spawn(Gateway, spec.broker, name=GATEWAY, supervision=ESCALATE)
         self._children: dict[str, Address] = {}
+        self._plans: dict[Address, Plan] = {}
+        self._broken: dict[str, None] = {}
+        self._leaving = False
         self._reclaim: dict[str, bool] = {}
         self._to_establish: deque[str] = deque()
         self._establishing: dict[str, None] = {}
         self._starter: Address | None = None
         self._drainer: Address | None = None
         self._draining: dict[str, None] = {}
+        self._flushed: bool | None = None
         self._cut: list[tuple[str, str]] = []
 
     # -- start ------------------------------------------------------------------------
@@ -106,7 +117,7 @@ class NodeActor(Actor):
         while self._to_establish and len(self._establishing) < ESTABLISH_LIMIT:
             self._establish(self._to_establish.popleft())
         if not self._establishing and self._starter:
-            if ROUTER in self._reclaim:
+            if ROUTER in self._reclaim and not self._leaving:
                 self._establish(ROUTER)
             else:
                 self.tell(self._starter, NodeStarted(len(self._spec.seats)))
@@ -124,14 +135,22 @@ class NodeActor(Actor):
 
     def _spawn(self, name: str, cls: type[MailActor], plan: Plan, label: str) -> None:
         """A consumer begins again for ever, later and later: its mail waits for it."""
-        self._children[name] = self.spawn(
-            cls, plan, self._gateway, name=label, supervision=FOR_EVER
-        )
+        child = self.spawn(cls, plan, self._gateway, name=label, supervision=FOR_EVER)
+        self._children[name] = child
+        self._plans[child] = plan
 
     @handles(ChildFailed)
     def on_child_failed(self, failed: ChildFailed, sender: Address) -> None:
-        """It begins again by itself, with its plan."""
+        """It begins again by itself, with its plan - unless the node drains."""
         log.error("consumer_failed", name=failed.name, reason=failed.reason, action=failed.action)
+        if plan := self._plans.get(failed.child):
+            self._broken[plan.name] = None
+            if plan.name in self._draining:
+                self._end(plan.name)
+
+    @handles(Begun)
+    def on_begun(self, begun: Begun, sender: Address) -> None:
+        self._broken.pop(begun.name, None)
 
     @handles(Consume)
     def on_consume(self, wanted: Consume, sender: Address) -> None:
@@ -150,13 +169,31 @@ class NodeActor(Actor):
 
     @handles(DrainNode)
     def on_drain(self, wanted: DrainNode, sender: Address) -> None:
-        self._drainer = sender
+        self._drainer, self._leaving, self._flushed = sender, True, None
         self._to_establish.clear()
         self._draining = dict.fromkeys(self._children)
-        for child in self._children.values():
-            self.tell(child, Drain())
+        for name, child in self._children.items():
+            if name in self._broken:
+                self._end(name)
+            else:
+                self.tell(child, Drain())
         self.timer("bound", wanted.bound_s, _BoundReached(given_up=False))
         self._report_drained()
+
+    def _end(self, name: str) -> None:
+        """It broke, and begins again who knows when: what it held goes back without it."""
+        self.watch(self._children[name])
+        self.stop(self._children[name])
+
+    @handles(Terminated)
+    def on_terminated(self, terminated: Terminated, sender: Address) -> None:
+        plan = self._plans[terminated.address]
+        self.tell(self._gateway, ClearLife(plan.life + 1, terminated.address))
+
+    @handles(LifeCleared)
+    def on_cleared(self, cleared: LifeCleared, sender: Address) -> None:
+        plan = self._plans[cleared.owner]
+        self.on_drained(Drained(plan.name, tuple(plan.cut)), cleared.owner)
 
     @handles(Drained)
     def on_drained(self, drained: Drained, sender: Address) -> None:
@@ -164,17 +201,27 @@ class NodeActor(Actor):
         self._cut.extend((drained.name, key) for key in drained.cut)
         self._report_drained()
 
+    @handles(Flushed)
+    def on_flushed(self, _: Flushed, sender: Address) -> None:
+        self._flushed = True
+        self._report_drained()
+
     @handles(_BoundReached)
     def on_bound(self, bound: _BoundReached, sender: Address) -> None:
         if bound.given_up:
-            self._report_drained(stuck=tuple(self._draining))
+            self._report_drained(stuck=tuple(self._draining) or (GATEWAY,))
             return
         for name in self._draining:
             self.tell(self._children[name], CutShort())
         self.timer("bound", CUT_GRACE_S, _BoundReached(given_up=True))
 
     def _report_drained(self, stuck: tuple[str, ...] = ()) -> None:
-        if self._drainer and (stuck or not self._draining):
+        if not self._drainer:
+            return
+        if self._flushed is None and not self._draining:
+            self._flushed = False
+            self.tell(self._gateway, Flush())
+        if stuck or self._flushed:
             self.cancel_timer("bound")
             self.tell(self._drainer, NodeDrained(tuple(self._cut), stuck))
             self._drainer = None
