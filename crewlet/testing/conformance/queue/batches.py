@@ -294,3 +294,24 @@ async def the_policy_functions_of_the_contract(bench: Bench) -> None:
     )
     assert Partition("k", letters).headroom == BUDGET - 12
     assert Partition("k", letters[:1]).headroom is None
+
+
+@CASES.case(42, 86, needs="virtual_time")
+async def a_drain_that_outlasts_the_ack_window_comes_again(bench: Bench) -> None:
+    """Half an hour in one member's hands, then it is anybody's: redelivered, not lost."""
+    one = await bench.desk()
+    two = await one.peer()
+    first, second = Reader(), Reader()
+    first.hold("a")
+    await one.subscribe_batch(first)
+    await one.send("a", "b", key="k")
+    await first.until("a", "b")
+    await two.subscribe(second)
+    await pass_time(1799)
+    assert second.names == []
+    await pass_time(2)
+    await second.until("a", "b")
+    first.release("a")
+    await one.emptied()
+    assert (first.batches, second.names) == ([["a", "b"]], ["a", "b"])
+    assert second.headrooms("a") == [23]
