@@ -7,15 +7,15 @@ begins a new life, what the former one held is given back before the new one att
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import structlog
-from msgspec import Struct, field
+from msgspec import Struct
 
 from actors.delivery import Dead, Delivery, Done, Mailbox, Retry
+from actors.in_flight import Clearing, Entry, Held, Settling, is_former, key_of
 from actors.machines.budget import OVERSPENT, give_back
 from actors.messages import (
     AttachBox,
@@ -54,51 +54,6 @@ STARTED_AGAIN: Final = "the consumer began again before this was settled"
 log = structlog.get_logger(__name__)
 
 
-class _Attached(Struct):
-    """One attachment, from the wish to the release. `over`: its owner lives another life;
-    `answered`: the broker has said whether it attaches; `idle`: no fetch is outstanding."""
-
-    ticket: int
-    owner: Address
-    wanted: AttachBox
-    attachment: Attachment | None = None
-    fetching: bool = False
-    releasing: bool = False
-    over: bool = False
-    answered: asyncio.Event = field(default_factory=asyncio.Event)
-    idle: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class _Held(Struct, frozen=True):
-    """A delivery that was handed to `owner` in its `life` and is not settled."""
-
-    owner: Address
-    life: int
-    delivery: Delivery
-    since: float
-
-
-class _Settling(Struct, frozen=True):
-    """A settlement that the broker has not taken yet."""
-
-    owner: Address
-    wanted: SettleBox
-    landed: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class _Clearing(Struct, frozen=True):
-    """First what is under way for the former lives ends, then what they `held` goes back."""
-
-    asker: Address
-    owner: Address
-    life: int
-    stale: tuple[_Attached, ...]
-    settling: tuple[_Settling, ...]
-    earlier: _Clearing | None
-    held: list[_Held] = field(default_factory=list)
-    done: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep"]
 
 
@@ -106,7 +61,7 @@ class _Work(Struct, frozen=True):
     """The tag of an effect: what it is for."""
 
     kind: Kind
-    about: _Attached | _Settling | _Clearing
+    about: Entry | Settling | Clearing
 
 
 class _Sweep(Struct, frozen=True):
@@ -123,10 +78,10 @@ class Gateway(Actor):
     def __init__(self, broker: Broker) -> None:
         super().__init__()
         self._broker = broker
-        self._attached: dict[int, _Attached] = {}
-        self._in_flight: dict[tuple[Mailbox, str], _Held] = {}
-        self._settling: dict[int, _Settling] = {}
-        self._clearing: dict[Address, _Clearing] = {}
+        self._attached: dict[int, Entry] = {}
+        self._in_flight: dict[tuple[Mailbox, str], Held] = {}
+        self._settling: dict[int, Settling] = {}
+        self._clearing: dict[Address, Clearing] = {}
         self._flushers: list[Address] = []
         self._ticket = 0
 
@@ -135,7 +90,7 @@ class Gateway(Actor):
     @handles(AttachBox)
     def on_attach(self, wanted: AttachBox, sender: Address) -> None:
         self._ticket += 1
-        entry = _Attached(self._ticket, sender, wanted)
+        entry = Entry(self._ticket, sender, wanted)
         entry.idle.set()
         self._attached[entry.ticket] = entry
         attach: Callable[[], Coroutine[Any, Any, Attachment]] = partial(self._attach, wanted)
@@ -147,7 +102,7 @@ class Gateway(Actor):
             log.info("mail_reclaimed", mailbox=str(wanted.mailbox), messages=count)
         return await self._broker.attach(wanted.mailbox, wanted.epoch)
 
-    def _on_attached(self, entry: _Attached, ended: EffectEnded) -> None:
+    def _on_attached(self, entry: Entry, ended: EffectEnded) -> None:
         entry.attachment = ended.value  # type: ignore[assignment]
         entry.answered.set()
         if entry.over:
@@ -169,18 +124,18 @@ class Gateway(Actor):
         if entry := self._live(wanted.ticket):
             self._release(entry)
 
-    def _release(self, entry: _Attached) -> None:
+    def _release(self, entry: Entry) -> None:
         entry.releasing = True
         assert entry.attachment is not None
         release = partial(self._broker.release, entry.attachment)
         self._work("release", entry, until_taken(release, "release"))
 
-    def _on_released(self, entry: _Attached, ended: EffectEnded) -> None:
+    def _on_released(self, entry: Entry, ended: EffectEnded) -> None:
         self._attached.pop(entry.ticket, None)
         if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
 
-    def _live(self, ticket: int) -> _Attached | None:
+    def _live(self, ticket: int) -> Entry | None:
         """The attachment of this ticket, while it may still be pulled from."""
         entry = self._attached.get(ticket)
         live = entry is not None and entry.attachment is not None and not entry.releasing
@@ -191,11 +146,11 @@ class Gateway(Actor):
     @handles(ClearLife)
     def on_clear(self, wanted: ClearLife, sender: Address) -> None:
         owner = wanted.owner or sender
-        stale = [a for a in self._attached.values() if _former(a, owner, wanted.life)]
+        stale = [a for a in self._attached.values() if is_former(a, owner, wanted.life)]
         for entry in stale:
             entry.over = True
         settling = tuple(s for s in self._settling.values() if s.owner == owner)
-        clearing = _Clearing(
+        clearing = Clearing(
             asker=sender,
             owner=owner,
             life=wanted.life,
@@ -206,7 +161,7 @@ class Gateway(Actor):
         self._clearing[owner] = clearing
         self._work("end", clearing, self._end(clearing))
 
-    async def _end(self, clearing: _Clearing) -> None:
+    async def _end(self, clearing: Clearing) -> None:
         """Wait for what the broker was asked already: no verdict of a former life, no reclaim
         and no fetch may come to the broker beside what the next life does."""
         if clearing.earlier is not None:
@@ -220,7 +175,7 @@ class Gateway(Actor):
         for settling in clearing.settling:
             await settling.landed.wait()
 
-    def _on_over(self, clearing: _Clearing, ended: EffectEnded) -> None:
+    def _on_over(self, clearing: Clearing, ended: EffectEnded) -> None:
         """What is still held has no verdict: it goes back in the order it came."""
         for entry in clearing.stale:
             self._attached.pop(entry.ticket, None)
@@ -231,9 +186,9 @@ class Gateway(Actor):
         settle = until_taken(partial(self._broker.settle, back), "settle")
         self._work("clear", clearing, settle)
 
-    def _on_cleared(self, clearing: _Clearing, ended: EffectEnded) -> None:
+    def _on_cleared(self, clearing: Clearing, ended: EffectEnded) -> None:
         for held in clearing.held:
-            self._in_flight.pop(_key(held.delivery), None)
+            self._in_flight.pop(key_of(held.delivery), None)
         if self._clearing.get(clearing.owner) is clearing:
             del self._clearing[clearing.owner]
         clearing.done.set()
@@ -250,7 +205,7 @@ class Gateway(Actor):
             fetch = self._broker.fetch(entry.attachment, wanted.most, wanted.wait_s)
             self._work("fetch", entry, fetch)
 
-    def _on_fetched(self, entry: _Attached, ended: EffectEnded) -> None:
+    def _on_fetched(self, entry: Entry, ended: EffectEnded) -> None:
         entry.fetching = False
         entry.idle.set()
         self.cancel_timer(f"recall {entry.ticket}")
@@ -261,8 +216,8 @@ class Gateway(Actor):
         deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
         since = self.clock.monotonic()
         for delivery in deliveries:
-            held = _Held(entry.owner, wanted.life, delivery, since)
-            self._in_flight[_key(delivery)] = held
+            held = Held(entry.owner, wanted.life, delivery, since)
+            self._in_flight[key_of(delivery)] = held
         self.tell(entry.owner, Fetched(wanted.box, entry.ticket, deliveries))
 
     @handles(RecallBox)
@@ -279,7 +234,7 @@ class Gateway(Actor):
             self._work("recall", entry, self._broker.recall(entry.attachment))
             self.timer(f"recall {ticket}", RECALL_AGAIN_S, _RecallAgain(ticket))
 
-    def _on_recalled(self, entry: _Attached, ended: EffectEnded) -> None:
+    def _on_recalled(self, entry: Entry, ended: EffectEnded) -> None:
         """The fetch that it ended answers for itself."""
 
     # -- what the broker gave up ------------------------------------------------------
@@ -298,7 +253,7 @@ class Gateway(Actor):
         else:
             self._work("sweep", entry, self._broker.sweep(entry.wanted.mailbox))
 
-    def _on_swept(self, entry: _Attached, ended: EffectEnded) -> None:
+    def _on_swept(self, entry: Entry, ended: EffectEnded) -> None:
         if ended.error is not None:
             self._sweep_in(entry.ticket, SWEEP_AGAIN_S)
             return
@@ -317,7 +272,7 @@ class Gateway(Actor):
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
         if not wanted.confirm and self._said(wanted):
             return
-        settling = _Settling(owner, wanted)
+        settling = Settling(owner, wanted)
         self._settling[id(settling)] = settling
         settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle")
         self._work("settle", settling, settle)
@@ -335,9 +290,9 @@ class Gateway(Actor):
 
     def _landed(self, wanted: SettleBox) -> None:
         for delivery, _verdict in wanted.verdicts:
-            self._in_flight.pop(_key(delivery), None)
+            self._in_flight.pop(key_of(delivery), None)
 
-    def _on_settled(self, settling: _Settling, ended: EffectEnded) -> None:
+    def _on_settled(self, settling: Settling, ended: EffectEnded) -> None:
         wanted = settling.wanted
         del self._settling[id(settling)]
         settling.landed.set()
@@ -362,7 +317,7 @@ class Gateway(Actor):
     def _work(
         self,
         kind: Kind,
-        about: _Attached | _Settling | _Clearing,
+        about: Entry | Settling | Clearing,
         call: Coroutine[Any, Any, object],
     ) -> None:
         self.effect(call, tag=_Work(kind, about))
@@ -382,15 +337,6 @@ class Gateway(Actor):
             for h in self._in_flight.values()
         ]
         self.tell(sender, tuple(lines))
-
-
-def _key(delivery: Delivery) -> tuple[Mailbox, str]:
-    """A receipt names one delivery of one message: a later delivery of it has another."""
-    return delivery.mailbox, delivery.receipt
-
-
-def _former(entry: _Attached, owner: Address, life: int) -> bool:
-    return entry.owner == owner and entry.wanted.life < life and not entry.over
 
 
 _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {

@@ -1,0 +1,66 @@
+"""What the gateway keeps: attachments, what is in flight through them, lives being cleared."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct, field
+
+from actors.delivery import Delivery, Mailbox
+from actors.messages import AttachBox, SettleBox
+from actors.ports import Attachment
+from actors.system import Address
+
+
+class Entry(Struct):
+    """One attachment, from the wish to the release. `over`: its owner lives another life;
+    `answered`: the broker has said whether it attaches; `idle`: no fetch is outstanding."""
+
+    ticket: int
+    owner: Address
+    wanted: AttachBox
+    attachment: Attachment | None = None
+    fetching: bool = False
+    releasing: bool = False
+    over: bool = False
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Held(Struct, frozen=True):
+    """A delivery that was handed to `owner` in its `life` and is not settled."""
+
+    owner: Address
+    life: int
+    delivery: Delivery
+    since: float
+
+
+class Settling(Struct, frozen=True):
+    """A settlement that the broker has not taken yet."""
+
+    owner: Address
+    wanted: SettleBox
+    landed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Clearing(Struct, frozen=True):
+    """First what is under way for the former lives ends, then what they `held` goes back."""
+
+    asker: Address
+    owner: Address
+    life: int
+    stale: tuple[Entry, ...]
+    settling: tuple[Settling, ...]
+    earlier: Clearing | None
+    held: list[Held] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def key_of(delivery: Delivery) -> tuple[Mailbox, str]:
+    """A receipt names one delivery of one message: a later delivery of it has another."""
+    return delivery.mailbox, delivery.receipt
+
+
+def is_former(entry: Entry, owner: Address, life: int) -> bool:
+    return entry.owner == owner and entry.wanted.life < life and not entry.over
