@@ -133,6 +133,31 @@ async def no_handler_starts_after_a_detach(bench: Bench) -> None:
     assert sorted(reader.names) == [f"{turns:02}" for turns in range(ROUNDS)]
 
 
+@CASES.case(65, 136)
+async def no_handler_starts_after_a_brake(bench: Bench) -> None:
+    """A hold and a quiesce count from their answer on, however they cross a message."""
+    desk = await bench.desk()
+    reader = await desk.subscribe()
+    for turns in range(ROUNDS):
+        sending = asyncio.create_task(desk.send(f"{turns:02}"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if turns % 2:
+            await desk.queue.hold(*desk.pair, "run")
+        else:
+            await desk.queue.quiesce(*desk.pair)
+        begun = len(reader.calls)
+        await sending
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
+        assert len(reader.calls) == begun, f"a handler started after the brake ({turns})"
+        await desk.queue.lift(*desk.pair, "run")
+        await desk.queue.unquiesce(*desk.pair)
+        await reader.until(f"{turns:02}")
+    await desk.emptied()
+    assert reader.names == [f"{turns:02}" for turns in range(ROUNDS)]
+
+
 @CASES.case(65, 66)
 async def quiesce_and_unquiesce(bench: Bench) -> None:
     """Nothing new until it is undone, at no cost to what waits; both say what they found."""

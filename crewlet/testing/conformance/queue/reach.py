@@ -44,7 +44,7 @@ async def _back(queue: EventQueue, pattern: str) -> None:
 
 @CASES.case(50, needs="outage")
 async def broker_verbs_say_that_the_broker_is_gone(bench: Bench) -> None:
-    """All nine, and none has an effect that shows when it is back; then all work again."""
+    """Each of them, and none has an effect that shows when it is back; then all work again."""
     desk = await bench.desk()
     verbs = broker_verbs(desk.queue, *desk.pair)
     await bench.harness.down()

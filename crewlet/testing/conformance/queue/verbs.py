@@ -12,7 +12,7 @@ Verb: TypeAlias = Callable[[], Awaitable[object]]
 
 
 def broker_verbs(queue: EventQueue, topic: str, group: str) -> Mapping[str, Verb]:
-    """The nine that ask the broker; `publish` is the tenth, and has an error of its own."""
+    """Those that ask the broker, but for `publish`, which has an error of its own."""
 
     async def answer(question: bytes) -> bytes:
         return question
