@@ -111,7 +111,10 @@ class MailActor(Actor):
     @handles(Attach)
     def on_attach(self, wanted: Attach, sender: Address) -> None:
         box = self._boxes.get(wanted.box)
-        if box is None or box.plan.attached:
+        if box is None:
+            self.tell(sender, Refused(ValueError(f"{self._plan.name} has no box {wanted.box}")))
+            return
+        if box.plan.attached:
             why = f"{wanted.consumed.mailbox} is attached here already: detach it first"
             self.tell(sender, Refused(ValueError(why)))
             return
@@ -284,6 +287,7 @@ class MailActor(Actor):
             if box.turn == failed.child:
                 box.turn = None
                 box.step(signals.Ended(box.number, Nak(f"the turn broke: {failed.reason}"[:500])))
+        self._report()
 
     @handles(Fired)
     def on_fired(self, fired: Fired, sender: Address) -> None:
