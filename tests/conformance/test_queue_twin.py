@@ -9,10 +9,22 @@ from tests.conformance import queue_twin
 
 SEEDS = (0, 1, 2)
 
-CASES = [
-    pytest.param(case, id=case.name, marks=pytest.mark.certifies(2, 3, *case.lines))
-    for case in queue_cases
-]
+KNOWN = {
+    "a_mailbox_that_is_made_again_is_read_again": (
+        "an attachment of the twin holds the mailbox that it was made for, not its name: once "
+        "that is destroyed, every fetch says NoMailbox until the reader attaches anew"
+    ),
+}
+"""What the twin does not keep yet, and why. A case that passes again fails here."""
+
+
+def _mark(case: QueueCase) -> pytest.MarkDecorator:
+    if case.name in KNOWN:
+        return pytest.mark.xfail(reason=KNOWN[case.name], strict=True)
+    return pytest.mark.certifies(2, 3, *case.lines)
+
+
+CASES = [pytest.param(case, id=case.name, marks=_mark(case)) for case in queue_cases]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -309,6 +309,21 @@ async def a_peer_can_delete(bench: Bench) -> None:
     assert (first.names, second.names) == (["control"], ["anew"])
 
 
+@CASES.case(69)
+async def a_mailbox_that_is_made_again_is_read_again(bench: Bench) -> None:
+    """Deleted by a peer and made anew, it finds the reader that never let go of it."""
+    one = await bench.desk()
+    two = await one.peer()
+    reader = await one.subscribe()
+    await one.flows(reader)
+    await one.emptied()
+    assert await two.queue.delete(*one.pair) is True
+    assert await two.queue.ensure(*one.pair) is True
+    await two.send("a")
+    await reader.until("a")
+    await two.emptied()
+
+
 @CASES.case(67, 69)
 async def delete_detaches_here_and_ends_the_holds(bench: Bench) -> None:
     """The strongest verb does what the weaker ones do."""
