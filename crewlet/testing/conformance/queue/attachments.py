@@ -6,7 +6,6 @@ import asyncio
 from typing import Final
 
 from actors.delivery import Nak
-from crewlet import topics
 from crewlet.testing.conformance.harness import now
 from crewlet.testing.conformance.queue.bench import Bench, Desk
 from crewlet.testing.conformance.queue.case import Table
@@ -337,18 +336,3 @@ async def delete_detaches_here_and_ends_the_holds(bench: Bench) -> None:
     second = await desk.subscribe()
     await desk.flows(second)
     assert first.names == []
-
-
-@CASES.case(68)
-async def two_pairs_of_a_client_are_braked_apart(bench: Bench) -> None:
-    """A seat's control is served while its inbox rests."""
-    name = bench.name()
-    inbox = Desk(bench, await bench.queue(), topics.inbox_of(name))
-    control = Desk(bench, inbox.queue, topics.control_of(name))
-    first, second = await inbox.subscribe(), await control.subscribe()
-    await inbox.queue.quiesce(*inbox.pair)
-    await inbox.send("a")
-    await control.flows(second)
-    assert first.names == []
-    await inbox.queue.unquiesce(*inbox.pair)
-    await first.until("a")

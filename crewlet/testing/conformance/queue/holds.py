@@ -171,3 +171,18 @@ async def hold_does_not_resurrect_what_was_deleted(bench: Bench) -> None:
     again = await desk.subscribe()
     await again.until("kept")
     assert again.names == ["kept"]
+
+
+@CASES.case(68)
+async def two_pairs_of_a_client_are_braked_apart(bench: Bench) -> None:
+    """A seat's control is served while its inbox rests."""
+    name = bench.name()
+    inbox = Desk(bench, await bench.queue(), topics.inbox_of(name))
+    control = Desk(bench, inbox.queue, topics.control_of(name))
+    first, second = await inbox.subscribe(), await control.subscribe()
+    await inbox.queue.quiesce(*inbox.pair)
+    await inbox.send("a")
+    await control.flows(second)
+    assert first.names == []
+    await inbox.queue.unquiesce(*inbox.pair)
+    await first.until("a")
