@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from thespian.actors import ActorAddress
+
 from actors.box import Fired
 from actors.delivery import (
     Ack,
@@ -128,6 +130,9 @@ class Bench:
     def actor(self, name: str = NAME) -> Snapshot:
         (root,) = (top for top in self.runtime._base.tree() if top.name == "node")
         return next(child for child in root.children if child.name == name)
+
+    def address(self, name: str) -> ActorAddress:
+        return ActorAddress(self.actor(name).address)
 
     async def end(self) -> NodeDrained:
         drained = await self.runtime.drain(5.0)

@@ -137,7 +137,7 @@ def test_what_a_life_held_that_broke_in_an_outage_is_back_when_the_broker_is(
             await asyncio.sleep(0.1)
         assert asyncio.get_running_loop().time() - back < 15 < ACK_WINDOW_S
         assert bench.seen == [("a", 2), ("b", 2), ("c", 2)], "in order, at one delivery each"
-        assert await bench.runtime._base.aask(gateway(bench), ListInFlight(), 1) == ()
+        assert await bench.runtime._base.aask(bench.address("gateway"), ListInFlight(), 1) == ()
 
     play(test)
 
@@ -300,10 +300,3 @@ def test_what_a_life_handed_back_is_not_handed_back_again_by_the_next() -> None:
         assert await bench.successor() == [("a", 2), ("b", 2)]
 
     play(test)
-
-
-def gateway(bench: Bench):  # type: ignore[no-untyped-def]
-    """Its address."""
-    from thespian.actors import ActorAddress
-
-    return ActorAddress(bench.actor("gateway").address)

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 from runtime_bench import BOX, NAME, Bench, play
-from thespian.actors import ActorAddress
 
 from actors.delivery import Ack, BatchOptions, Outcome, Partition
 from actors.gateway import Gateway
@@ -184,8 +183,7 @@ def test_a_gateway_that_breaks_ends_the_node_which_says_so_once() -> None:
         bench.gate.clear()
         await bench.send("a", "b")
         await asyncio.sleep(1)
-        gateway = ActorAddress(bench.actor("gateway").address)
-        bench.runtime._base.tell(gateway, RecallBox([]))  # type: ignore[arg-type]
+        bench.runtime._base.tell(bench.address("gateway"), RecallBox([]))  # type: ignore[arg-type]
         await asyncio.sleep(1)
         (reason,) = bench.fallen
         assert "child failed" in reason and "TypeError" in reason
