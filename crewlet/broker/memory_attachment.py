@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from actors.delivery import Delivery, Mailbox
@@ -15,13 +15,20 @@ class MemoryAttachment:
     """From attach to release. The epoch is kept for its owner: the broker fences nobody,
     as JetStream does not."""
 
-    def __init__(self, mailbox: Mailbox, epoch: int, box: MemoryMailbox) -> None:
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        epoch: int,
+        box: MemoryMailbox,
+        find: Callable[[Mailbox], MemoryMailbox | None],
+    ) -> None:
         self.mailbox = mailbox
         self.epoch = epoch
         self._box = box
+        self._find = find
         self._waiter: Waiter | None = None
         self._released = False
-        self._abandoned = False
+        self.abandoned = False
 
     @contextmanager
     def fetching(self, most: int) -> Iterator[Waiter]:
@@ -47,6 +54,8 @@ class MemoryAttachment:
 
     async def pull(self, waiter: Waiter, wait_s: float) -> Sequence[Delivery]:
         """What is there; else what comes first within the wait."""
+        if self._box.deleted:  # and perhaps made again: it is known by its name
+            self._box = self._find(self.mailbox) or self._box
         if not waiter.woken.done() and not self._released:
             waiter.sent = self._box.take(waiter.most)
             if not waiter.sent and wait_s > 0 and not self._box.deleted:
@@ -69,8 +78,9 @@ class MemoryAttachment:
             self._give_back(self._waiter)
 
     def abandon(self) -> None:
-        """The client is gone: its fetch ends, and what it holds stays held."""
-        self._abandoned = self._released = True
+        """The client is gone: its fetch ends, and what it holds stays held. One that was
+        released before has let go in order."""
+        self.abandoned, self._released = not self._released, True
         self.recall()
 
     async def _stand(self, waiter: Waiter, wait_s: float) -> None:
@@ -82,7 +92,7 @@ class MemoryAttachment:
             timer.cancel()
 
     def _give_back(self, waiter: Waiter) -> None:
-        if self._abandoned:
+        if self.abandoned:
             return
         sent, waiter.sent = waiter.sent, []
         for delivery in sent:

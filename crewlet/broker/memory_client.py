@@ -83,7 +83,8 @@ class MemoryClient:
     async def attach(self, mailbox: Mailbox, epoch: int) -> MemoryAttachment:
         """Begin to pull; NoMailbox where nobody ensured it."""
         await self._reach()
-        attachment = MemoryAttachment(mailbox, epoch, self._broker.mailbox(mailbox))
+        box = self._broker.mailbox(mailbox)
+        attachment = MemoryAttachment(mailbox, epoch, box, self._broker.find)
         self._attachments[id(attachment)] = attachment
         return attachment
 
@@ -95,7 +96,8 @@ class MemoryClient:
         with mine.fetching(most) as waiter:
             await self._reach()
             sent = await mine.pull(waiter, wait_s)
-            self._check_live()
+            if mine.abandoned:
+                self._check_live()
             if self._broker.down and not sent:
                 raise Unavailable("the broker did not answer within the wait")
             return sent
