@@ -71,20 +71,15 @@ class MemoryBroker:
             box.serve()
 
     def ensure(self, mailbox: Mailbox) -> bool:
-        """Make the mailbox if it is missing. On a retained namespace it begins with what
-        is retained; everywhere else only mail from now on is for it."""
+        """Make the mailbox if it is missing. Only mail from now on is for it, also on a
+        namespace that retains."""
         if not mailbox.group:
             raise ValueError(f"a mailbox on {mailbox.topic} needs a group")
-        namespace = self._log.of(mailbox.topic)
+        self._log.of(mailbox.topic)  # refuses what names no namespace
         boxes = self._mailboxes.setdefault(mailbox.topic, {})
         if mailbox.group in boxes:
             return False
-        backlog = [
-            Mail(kept.position, kept.message_id, kept.body)
-            for kept in namespace.retained(_loop_now())
-            if kept.topic == mailbox.topic
-        ]
-        boxes[mailbox.group] = MemoryMailbox(mailbox, backlog)
+        boxes[mailbox.group] = MemoryMailbox(mailbox)
         return True
 
     def mailbox(self, mailbox: Mailbox) -> MemoryMailbox:

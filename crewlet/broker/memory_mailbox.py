@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -77,12 +76,12 @@ class Waiter:
 class MemoryMailbox:
     """Mail of one (topic, group). All methods are immediate; times are the loop's."""
 
-    def __init__(self, mailbox: Mailbox, backlog: Sequence[Mail] = ()) -> None:
+    def __init__(self, mailbox: Mailbox) -> None:
         self.mailbox = mailbox
         self.deleted = False
         self.served = True
         """False while the broker is down: nothing is handed out."""
-        self._fresh: deque[Mail] = deque(backlog)
+        self._fresh: deque[Mail] = deque()
         self._again: deque[int] = deque()
         self._held: dict[int, Held] = {}
         self._waiters: deque[Waiter] = deque()
