@@ -133,10 +133,17 @@ class MemoryMailbox:
         return True
 
     def retry(self, position: int, delay_s: float) -> None:
-        """Back after `delay_s`; until then in nobody's hands. Queued already: it stays."""
-        held = self._held.get(position)
-        if held is None or held.queued:
+        """Back after `delay_s`; until then in nobody's hands, and not in the queue either.
+        Without a delay it is a hand-back."""
+        if delay_s <= 0:
+            self.hand_back(position)
             return
+        held = self._held.get(position)
+        if held is None:
+            return
+        if held.queued:
+            self._again.remove(position)
+            held.queued = False
         self._arm(held, max(delay_s, SHORTEST_DELAY_S))
         held.delayed = True
 
