@@ -45,7 +45,6 @@ class Held:
     count: int = 0
     due: float | None = None
     """When it comes back by itself; None while it is queued to be handed out, or stuck."""
-    delayed: bool = False
     queued: bool = False
     timer: asyncio.TimerHandle | None = None
 
@@ -57,7 +56,7 @@ class Held:
     def disarm(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
-        self.timer, self.due, self.delayed = None, None, False
+        self.timer, self.due = None, None
 
 
 @dataclass(slots=True, eq=False)
@@ -145,7 +144,6 @@ class MemoryMailbox:
             self._again.remove(position)
             held.queued = False
         self._arm(held, max(delay_s, SHORTEST_DELAY_S))
-        held.delayed = True
 
     def hand_back(self, position: int) -> None:
         """To the end of the redelivery queue, which is the head of the mailbox."""
@@ -153,16 +151,13 @@ class MemoryMailbox:
             self.serve()
 
     def reclaim(self) -> int:
-        """Hand back what somebody holds, in the order of its positions."""
-        positions = sorted(
-            position
-            for position, held in self._held.items()
-            if held.due is not None and not held.delayed
-        )
-        for position in positions:
+        """Hand back all that is out, in the order of its positions: what somebody holds and
+        what waits for a retry. What is queued already is counted, and keeps its place."""
+        out = sorted(position for position, held in self._held.items() if not held.stuck)
+        for position in out:
             self._requeue(position)
         self.serve()
-        return len(positions)
+        return len(out)
 
     def stuck(self) -> list[Delivery]:
         """What the broker gave up on, oldest first; nothing while anything is in flight."""
