@@ -70,6 +70,18 @@ class MemoryBroker:
             box.served = not down
             box.serve()
 
+    def restart(self) -> None:
+        """The broker is killed and comes back on its storage, at once. What it keeps in its
+        memory only is gone: the order of what was handed back, and the ids of mail that
+        everybody has settled."""
+        self.down = True
+        held: dict[str, set[int]] = {}
+        for box in self._all():
+            box.restarted()
+            held.setdefault(topics.namespace(box.mailbox.topic), set()).update(box.positions)
+        self._log.restarted(held)
+        self.down = False
+
     def ensure(self, mailbox: Mailbox) -> bool:
         """Make the mailbox if it is missing. Only mail from now on is for it, also on a
         namespace that retains."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -67,6 +68,11 @@ class Namespace:
             self._retained.append(Retained(topic, self._last, message_id, body, now))
         return self._last
 
+    def restarted(self, held: Set[int]) -> None:
+        """Ids are read back from the messages that are still there."""
+        if self.age_s is None:
+            self._seen = {id: seen for id, seen in self._seen.items() if seen[0] in held}
+
     def retained(self, now: float) -> list[Retained]:
         """What is not older than the age, oldest first."""
         while self.age_s is not None and self._retained:
@@ -91,3 +97,10 @@ class MemoryLog:
                 dedupe_s=DEAD_DEDUPE_S if name == _DEAD else DEDUPE_S,
             )
         return self._namespaces[name]
+
+    def restarted(self, held: Mapping[str, Set[int]]) -> None:
+        """The broker came back; `held` are the positions that are in a mailbox, by namespace.
+        Dead letters are kept for their age."""
+        for name, namespace in self._namespaces.items():
+            if name != _DEAD:
+                namespace.restarted(held.get(name, frozenset()))

@@ -45,6 +45,8 @@ class Held:
     count: int = 0
     due: float | None = None
     """When it comes back by itself; None while it is queued to be handed out, or stuck."""
+    until: float = 0.0
+    """The same as the broker wrote it down; it is not told of a hand-back."""
     queued: bool = False
     timer: asyncio.TimerHandle | None = None
 
@@ -159,6 +161,21 @@ class MemoryMailbox:
         self.serve()
         return len(out)
 
+    def restarted(self) -> None:
+        """The broker came back. Its queue of redeliveries was in its memory only: what was
+        handed back is out again until its window ends, or until somebody reclaims it."""
+        lost, self._again = sorted(self._again), deque()
+        for position in lost:
+            held = self._held[position]
+            held.queued = False
+            self._arm_at(held, held.until)
+        self._expire()
+
+    @property
+    def positions(self) -> set[int]:
+        """Of all mail that is not settled."""
+        return {*self._held, *(mail.position for mail in self._fresh)}
+
     def stuck(self) -> list[Delivery]:
         """What the broker gave up on, oldest first; nothing while anything is in flight."""
         if not all(held.stuck for held in self._held.values()):
@@ -215,10 +232,12 @@ class MemoryMailbox:
         return True
 
     def _arm(self, held: Held, after_s: float) -> None:
-        loop = asyncio.get_running_loop()
+        self._arm_at(held, asyncio.get_running_loop().time() + after_s)
+
+    def _arm_at(self, held: Held, due: float) -> None:
         held.disarm()
-        held.due = loop.time() + after_s
-        held.timer = loop.call_at(held.due, self._expire)
+        held.due = held.until = due
+        held.timer = asyncio.get_running_loop().call_at(due, self._expire)
 
     def _expire(self) -> None:
         """Queue all that is due, oldest first: timers of one instant fire in any order."""
