@@ -1,0 +1,1 @@
+"""Planted faults: deliberate bugs, each of which a named case must catch (`make mutants`)."""
