@@ -285,6 +285,9 @@ class Gateway(Actor):
             self._broker.say(wanted.verdicts)
         except BrokerError:
             return False
+        except Exception as error:  # a call that is waited for would end no node either
+            log.error("broker_call_raised", call="say", error=type(error).__name__)
+            return False
         self._landed(wanted)
         return True
 
