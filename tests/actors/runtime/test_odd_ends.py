@@ -175,6 +175,21 @@ def test_a_node_that_lets_go_of_a_thousand_boxes_at_once_drops_no_command() -> N
     play(test)
 
 
+def test_a_client_that_raises_what_it_should_not_ends_no_node() -> None:
+    async def test(bench: Bench) -> None:
+        def say(verdicts: object) -> None:
+            raise RuntimeError("a bug of the client")
+
+        bench.client.say = say  # type: ignore[method-assign]
+        await bench.attach()
+        await bench.send("a", "b")
+        await asyncio.sleep(1)
+        assert bench.fallen == []
+        assert bench.seen == [("a", 1), ("b", 1)] and await bench.settled()
+
+    play(test)
+
+
 def test_a_gateway_that_breaks_ends_the_node_which_says_so_once() -> None:
     """Nothing is lost: what it held is reclaimed by the next start."""
 
