@@ -1,7 +1,8 @@
 """How long does a company take to stand, and what does a seat cost?
 
-One node, N seats, the embedded broker: boot from nothing (every mailbox is made), one message
-to each seat until all are worked, resident memory; then the second boot, where all exists.
+First the mailboxes alone. Then one node, N seats, the embedded broker: boot from nothing (every
+mailbox is made), one message to each seat until all are worked, resident memory; then the
+second boot, where all exists.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks import mailboxes
 from benchmarks.report import Report
 from crewlet import Node, Turn
-from crewlet.company import NodeSettings, parse_company
+from crewlet.company import NodeSettings
 from crewlet.events import catalogue as types
 
 
 def run(*, quick: bool) -> Report:
-    return asyncio.run(_run(100 if quick else 1000))
-
-
-async def _run(seats: int) -> Report:
     report = Report("boot")
+    asyncio.run(_run(report, 100 if quick else 1000, rounds=1 if quick else 3))
+    return report
+
+
+async def _run(report: Report, seats: int, rounds: int) -> None:
+    await mailboxes.measure(report, seats=seats, rounds=rounds)
     subject = f"crewlet, {seats} seats"
     with tempfile.TemporaryDirectory() as folder:
         async with _booted(report, f"{subject}, first boot", seats, Path(folder)) as node:
@@ -37,13 +41,11 @@ async def _run(seats: int) -> Report:
                 report.add(subject, "memory, broker", "MiB", child.memory_info().rss / 2**20)
         async with _booted(report, f"{subject}, second boot", seats, Path(folder)):
             pass
-    return report
 
 
 @asynccontextmanager
 async def _booted(report: Report, subject: str, seats: int, data: Path) -> AsyncIterator[Node]:
-    roles = "\n".join(f"  - name: seat {n}\n    handle: s{n}" for n in range(seats))
-    company = parse_company(f"name: many\nroles:\n{roles}\n")
+    company = mailboxes.company_of(seats)
     began = time.perf_counter()
     node = Node(company, turn=_nothing, settings=NodeSettings(), data=data, web=False)
     async with node:

@@ -1,0 +1,90 @@
+"""How long do a company's mailboxes take to be made, and how long when all are there?
+
+The limit is a bare loop of create requests at the same concurrency, on a server of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+from actors.delivery import Mailbox
+from benchmarks.place import Place, open_place
+from benchmarks.report import Report
+from crewlet.broker import names
+from crewlet.broker.api import Api
+from crewlet.broker.dial import Address
+from crewlet.broker.settings import EVENT_RETENTION_HOURS
+from crewlet.broker.topology import Topology
+from crewlet.broker.wire import Wire
+from crewlet.company import Company, parse_company
+from crewlet.node.mailboxes import CONCURRENCY, ensure_mailboxes, mailboxes_of
+
+ANSWER_S: Final = 30.0
+NOWHERE: Final = Address(servers=())
+
+
+async def measure(report: Report, *, seats: int, rounds: int) -> None:
+    """Three mailboxes a seat and the router's; each round on new servers."""
+    company = company_of(seats)
+    wanted = mailboxes_of(company)
+    bare: list[float] = []
+    first: list[float] = []
+    again: list[float] = []
+    for turn in range(rounds):
+        for kind in (0, 1) if turn % 2 == 0 else (1, 0):
+            async with open_place(sync="always") as place:
+                if kind == 0:
+                    bare.append(await _bare(place, wanted))
+                else:
+                    first.append(await _ensured(place, company))
+                    again.append(await _ensured(place, company))
+    subject = f"{len(wanted)} mailboxes"
+    ratios = [mine / limit for mine, limit in zip(first, bare, strict=True)]
+    report.add("bare create loop", subject, "s", median(bare), 1.0)
+    report.add("ensure, none is there", subject, "s", median(first), median(ratios))
+    report.add("ensure, all are there", subject, "s", median(again))
+
+
+def company_of(seats: int) -> Company:
+    roles = "\n".join(f"  - name: seat {n}\n    handle: s{n}" for n in range(seats))
+    return parse_company(f"name: many\nroles:\n{roles}\n")
+
+
+async def _ensured(place: Place, company: Company) -> float:
+    began = time.perf_counter()
+    await ensure_mailboxes(place.broker, company)
+    return time.perf_counter() - began
+
+
+async def _bare(place: Place, wanted: Sequence[Mailbox]) -> float:
+    """The same durables, made by a plain client that asks for nothing but them."""
+    client = await place.connect()
+    gate = asyncio.Semaphore(CONCURRENCY)
+    requests = [_request(mailbox) for mailbox in wanted]
+
+    async def make(subject: str, body: bytes) -> None:
+        async with gate:
+            answer = json.loads((await client.request(subject, body, timeout=ANSWER_S)).data)
+            assert "error" not in answer, answer["error"]
+
+    try:
+        began = time.perf_counter()
+        await asyncio.gather(*(make(*request) for request in requests))
+        return time.perf_counter() - began
+    finally:
+        await client.close()
+
+
+def _request(mailbox: Mailbox) -> tuple[str, bytes]:
+    topology = Topology(
+        Api(Wire(NOWHERE)), memory=False, replicas=1, event_retention_hours=EVENT_RETENTION_HOURS
+    )
+    stream, config = names.stream_of(mailbox.topic), topology.mailbox(mailbox, 1)
+    body = {"stream_name": stream, "config": config, "action": "create"}
+    subject = f"$JS.API.CONSUMER.CREATE.{stream}.{config['name']}.{mailbox.topic}"
+    return subject, json.dumps(body).encode()
