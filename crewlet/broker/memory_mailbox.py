@@ -135,12 +135,12 @@ class MemoryMailbox:
 
     def retry(self, position: int, delay_s: float) -> None:
         """Back after `delay_s`; until then in nobody's hands, and not in the queue either.
-        Without a delay it is a hand-back."""
+        Without a delay it is a hand-back. What the broker gave up on stays where it is."""
         if delay_s <= 0:
             self.hand_back(position)
             return
         held = self._held.get(position)
-        if held is None:
+        if held is None or held.stuck:
             return
         if held.queued:
             self._again.remove(position)
@@ -224,7 +224,7 @@ class MemoryMailbox:
 
     def _requeue(self, position: int) -> bool:
         held = self._held.get(position)
-        if held is None or held.queued:
+        if held is None or held.queued or held.stuck:
             return False
         held.disarm()
         held.queued = True

@@ -48,7 +48,7 @@ class Settler:
     def say(self, delivery: Delivery, verdict: Done | Retry) -> None:
         """What is sent and not waited for."""
         word = _ACK if isinstance(verdict, Done) else _later(verdict.delay_s)
-        self._wire.send(delivery.receipt, word)
+        self._wire.send_soon(delivery.receipt, word)
 
     async def _confirmed(self, delivery: Delivery, word: bytes) -> None:
         """A nak that is not confirmed loses against a pull that follows it."""

@@ -49,6 +49,10 @@ class NoResponders(Unavailable):
     """Nobody serves the subject: what was sent went nowhere."""
 
 
+SOON_S: Final = 0.001
+"""The longest that an acknowledgement waits for company."""
+
+
 class _Question:
     """A request that waits for its answer."""
 
@@ -76,6 +80,7 @@ class Wire:
         self._inbox = f"_INBOX.{secrets.token_hex(12)}"
         self._gone: asyncio.Future[None] | None = None
         self._redialing: asyncio.Task[None] | None = None
+        self._soon: asyncio.TimerHandle | None = None
         self.on_up: list[Hear] = []
         self.on_down: list[Hear] = []
 
@@ -148,6 +153,15 @@ class Wire:
             data = command.pub_cmd(subject, reply, body)
         self._push(client, data)
         return data
+
+    def send_soon(self, subject: str, body: bytes) -> None:
+        """`send`, but whatever goes out next may take it along: each write to the socket costs
+        more than an acknowledgement, and a drain of twenty conversations has twenty of them."""
+        client = self._current()
+        self._queue(client, command.pub_cmd(subject, "", body))
+        if self._soon is None:
+            loop = asyncio.get_running_loop()
+            self._soon = loop.call_later(SOON_S, self._kick_soon)
 
     def forget(self, data: bytes) -> None:
         """Take back a message that still waits for a connection: its sender gave up on it."""
@@ -252,15 +266,28 @@ class Wire:
             raise Unavailable("the broker is being dialed")
         return self._client
 
+    def _push(self, client: Client, data: bytes) -> None:
+        self._queue(client, data)
+        self._kick(client)
+
     @staticmethod
-    def _push(client: Client, data: bytes) -> None:
+    def _queue(client: Client, data: bytes) -> None:
         if client._pending_data_size + len(data) > PENDING_BYTES:
             raise Unavailable("too much waits for the broker already")
         client._pending.append(data)
         client._pending_data_size += len(data)
+
+    @staticmethod
+    def _kick(client: Client) -> None:
+        """Have the client's flusher write what waits."""
         queue = client._flush_queue
         if client.is_connected and queue is not None and queue.empty():
             queue.put_nowait(asyncio.get_running_loop().create_future())
+
+    def _kick_soon(self) -> None:
+        self._soon = None
+        if self._client is not None and self._client._pending:
+            self._kick(self._client)
 
     def _attach(self, client: Client, route: Route) -> None:
         client._sid += 1
