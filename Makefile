@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint types imports tests thespian certified long bench clean
+.PHONY: help up test lint types imports tests thespian certified mutants long bench clean
 
 help:
 	@echo "make up         run the demo company (Ctrl-C stops it)"
 	@echo "make test       lint, types, import rules, tests, Thespian's own tests"
 	@echo "make certified  which promises of docs/contract.md a passing test shows"
+	@echo "make mutants    plant each known fault and see its case fail"
 	@echo "make bench      the benchmarks"
 	@echo "make long       what takes too long for every run"
 	@echo "make clean      remove the environment and what was built"
@@ -50,6 +51,9 @@ tests: $(STAMP)
 certified: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -q -m 'not long' --certified=.certified.json
 	$(BIN)/python -m tests.certified.report
+
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
 
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout=3600

@@ -22,7 +22,7 @@ from actors.ports import BrokerError
 from crewlet import logs
 from crewlet.company import Company, NodeSettings, load_company, load_node_settings
 from crewlet.demo import webhooks
-from crewlet.errors import CrewletError
+from crewlet.errors import CrewletError, NodeRefused
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.node.children import end_children, reap_orphans
@@ -49,6 +49,8 @@ def run_foreground(
     wrong, 3 refused). Does not return where a handler that cannot be stopped still runs:
     then it flushes and leaves the process."""
     try:
+        if os.environ.get("CREWLET_MUTANT"):
+            raise NodeRefused("CREWLET_MUTANT is set: planted faults are for test runs; unset it")
         settings = _settings(node_file, port)
         logs.configure(debug=settings.debug)
         loaded, secret = _company(company)

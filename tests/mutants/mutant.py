@@ -44,6 +44,14 @@ class Patches:
         setattr(owner, name, self._checked(place, old, value))
         self._undo.append(lambda: setattr(owner, name, old))
 
+    def handler(self, actor: Any, name: str, value: Any) -> None:
+        """A message handler of an actor class: found by the message's type, in it and below."""
+        old = vars(actor).get(name)
+        self.set(actor, name, value)
+        for cls in (actor, *actor.__subclasses__()):
+            for message in [kind for kind, method in cls.handlers.items() if method is old]:
+                self.item(cls.handlers, message, value)
+
     def item(self, table: MutableMapping[Any, Any], key: Any, value: Any) -> None:
         """An entry of a table becomes this."""
         place = f"the table's {key!r}"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,11 @@ class Watch:
 
 
 def _end(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> tuple[str, str]:
-    """The outcome, and of a failure its kind and first line."""
+    """The outcome, and of a failure its kind and what it says, or the line that raised it."""
     if call.excinfo is None:
         return report.outcome, ""
     error = call.excinfo.value
-    first = (str(error).splitlines() or [""])[0]
-    return report.outcome, f"{type(error).__name__}: {first}"[:200]
+    frames = traceback.extract_tb(error.__traceback__)
+    line = frames[-1].line if frames else ""
+    said = (str(error).splitlines() or [""])[0] or line or ""
+    return report.outcome, f"{type(error).__name__}: {said}"[:200]

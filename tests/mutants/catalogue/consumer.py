@@ -7,13 +7,16 @@ from typing import Any
 from actors.delivery import Defer, Done
 from actors.machines import consumer, signals
 from actors.machines.consumer import Consumer, State
-from tests.mutants.catalogue.cases import machines, queue
+from tests.mutants.catalogue.cases import machines, queue, runtime
 from tests.mutants.mutant import Patches, Tier
 
 TIER = Tier("consumer")
 
 
-@TIER.fault(queue("a_hold_during_linger_is_released_in_place"), lines=(83, 139))
+@TIER.fault(
+    runtime("mutant_gaps.py::test_a_hold_in_the_middle_of_a_linger_gives_the_drain_back_at_once"),
+    lines=(83, 139),
+)
 def hold_ignored_while_collecting(patch: Patches) -> None:
     """A hold lands while a drain is collected, is looked at by the next pull only, and the
     drain is worked all the same."""

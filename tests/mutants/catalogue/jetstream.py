@@ -88,7 +88,7 @@ def cancelled_fetch_is_not_unsubscribed(patch: Patches) -> None:
     patch.set(JetStreamBroker, "fetch", leak)
 
 
-@TIER.fault(real("a_release_ends_the_fetch_and_keeps_the_mail"), lines=(35, 67))
+@TIER.fault(real("a_release_that_races_mail_hands_it_back_in_order"), lines=(35, 67))
 def release_keeps_the_pull(patch: Patches) -> None:
     """A mailbox is let go of, and its pull stays at the server with the mail that comes."""
 
@@ -148,7 +148,7 @@ def jetstream_reclaims_backwards(patch: Patches) -> None:
     patch.set(Mailboxes, "reclaim", backwards)
 
 
-@TIER.fault(real("the_count_rises_by_one_and_outlives_the_client"), lines=(54, 57))
+@TIER.fault(real("a_hand_back_is_confirmed_at_the_head"), lines=(54, 57))
 def count_is_the_consumers_turn(patch: Patches) -> None:
     """The wrong number of the ack subject is read: every message looks often delivered."""
     read = receipts.read
