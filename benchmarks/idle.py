@@ -27,19 +27,20 @@ from crewlet.inbound.letters import read
 from crewlet.node.mailboxes import CONCURRENCY
 
 BOXES: Final = 3
-SETTLE_S: Final = 5.0
-"""After the start: what it left to collect and to compact is not idleness."""
 
 
 @dataclass(frozen=True)
 class Size:
+    """`settle_s` after the start: looking once for what a broker gave up is not idleness."""
+
     seats: int
+    settle_s: float
     span_s: float
     spans: int
 
 
-FULL: Final = Size(seats=3000, span_s=60.0, spans=3)
-QUICK: Final = Size(seats=300, span_s=20.0, spans=1)
+FULL: Final = Size(seats=3000, settle_s=35.0, span_s=60.0, spans=3)
+QUICK: Final = Size(seats=300, settle_s=5.0, span_s=20.0, spans=1)
 
 
 def run(*, quick: bool) -> Report:
@@ -58,7 +59,7 @@ async def measure(report: Report, size: Size) -> None:
         before, server_before = _resident(client), _resident(server)
         runtime = SeatRuntime(NodeSpec(place.broker, [_seat(handle) for handle in handles]))
         await runtime.start()
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(size.settle_s)
         a_seat = (_resident(client) - before) / size.seats
         server_a_seat = (_resident(server) - server_before) / size.seats
         busy, server_busy = await _busy((client, server), size)

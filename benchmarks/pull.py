@@ -29,17 +29,19 @@ from crewlet.events import Event, Trace, encode
 from crewlet.inbound.letters import PARTITION_KEY
 
 EVENT_BYTES: Final = 500
+WARM: Final = 400
 LIMIT: Final = RawPull.subject
 TWENTY: Final = "seat, twenty conversations"
 
 
 def run(*, quick: bool) -> Report:
     report = Report("pull")
-    asyncio.run(_run(report, rounds=3 if quick else 9, count=400 if quick else 4000))
+    asyncio.run(measure(report, rounds=3 if quick else 9, count=400 if quick else 4000))
     return report
 
 
-async def _run(report: Report, *, rounds: int, count: int) -> None:
+async def measure(report: Report, *, rounds: int, count: int) -> None:
+    """`count` messages a round and contestant, a multiple of `BATCH`."""
     contestants = _contestants()
     rates: dict[str, list[float]] = {one.subject: [] for one in contestants}
     async with open_place() as place, AsyncExitStack() as closing:
@@ -47,7 +49,7 @@ async def _run(report: Report, *, rounds: int, count: int) -> None:
             await place.broker.ensure(one.mailbox)
             await one.open(place)
             closing.push_async_callback(one.close)
-            await _drained(place, one, count)  # warm
+            await _drained(place, one, min(count, WARM))
         for turn in range(rounds):
             # Each goes first as often as any other: what a round leaves behind hits all alike.
             shift = turn % len(contestants)

@@ -1,0 +1,94 @@
+"""What the benchmarks report, on sizes that show the shape and no speed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from benchmarks import __main__ as runner
+from benchmarks import boot, idle, mailboxes, pull
+from benchmarks.report import Report
+from crewlet.events import decode
+from crewlet.inbound.letters import partition_key
+
+
+def rows_of(report: Report) -> dict[tuple[str, str], float | None]:
+    return {(row.subject, row.metric): row.ratio_to_limit for row in report.rows}
+
+
+def test_an_event_is_500_bytes_and_names_its_conversation() -> None:
+    bodies = pull.events(40, 20)
+    assert {len(body) for body in bodies} == {500}
+    keys = [partition_key(decode(body)) for body in bodies]
+    assert len(set(keys[:20])) == 20
+    assert keys[:20] == keys[20:]
+    assert len({partition_key(decode(body)) for body in pull.events(40, 1)}) == 1
+
+
+def test_pull_compares_everybody_with_the_raw_loop() -> None:
+    report = Report("pull")
+    asyncio.run(pull.measure(report, rounds=1, count=40))
+    rows = rows_of(report)
+    assert rows["raw pull", "throughput"] == 1.0
+    for subject in ("nats-py fetch", "seat, one conversation", "seat, twenty conversations"):
+        assert rows[subject, "throughput"] is not None
+    assert all(row.value > 0 for row in report.rows if row.metric == "throughput")
+
+
+def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pull, "find_spec", lambda name: None)
+    report = Report("pull")
+    asyncio.run(pull.measure(report, rounds=1, count=20))
+    assert rows_of(report)["faststream", "missing"] is None
+    assert ("faststream", "throughput") not in rows_of(report)
+
+
+def test_idle_tells_client_and_server_apart() -> None:
+    report = Report("idle")
+    size = idle.Size(seats=3, settle_s=0.0, span_s=0.1, spans=2)
+    asyncio.run(idle.measure(report, size))
+    assert {row.subject for row in report.rows} == {"3 seats, 9 mailboxes attached"}
+    assert [row.metric for row in report.rows] == [
+        "client cpu, worst of 2 x 0 s",
+        "server cpu, worst of 2 x 0 s",
+        "client memory",
+        "server memory, attaching",
+    ]
+
+
+def test_mailboxes_are_made_as_the_bare_loop_makes_them() -> None:
+    report = Report("boot")
+    asyncio.run(mailboxes.measure(report, seats=2, rounds=1))
+    rows = rows_of(report)
+    assert rows["bare create loop", "7 mailboxes"] == 1.0
+    assert rows["ensure, none is there", "7 mailboxes"] is not None
+    assert rows["ensure, all are there", "7 mailboxes"] is None
+
+
+@pytest.mark.parametrize("name", runner.NAMES)
+def test_the_runner_prints_one_object(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*, quick: bool) -> Report:
+        report = Report(name)
+        report.add("somebody", "something", "s", 1.23456, 0.5)
+        return report
+
+    monkeypatch.setattr({"pull": pull, "idle": idle, "boot": boot}[name], "run", run)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--json", "--quick"])
+    monkeypatch.setattr(runner.logs, "configure", lambda: None)
+    assert runner.main() == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == {"name", "commit", "machine", "rows"}
+    assert printed["rows"] == [
+        {
+            "subject": "somebody",
+            "metric": "something",
+            "unit": "s",
+            "value": 1.2346,
+            "ratio_to_limit": 0.5,
+        }
+    ]
