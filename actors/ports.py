@@ -79,7 +79,8 @@ class Broker(Protocol):
         """Make the mailbox if it is missing, whatever waits in it kept. True if it was made."""
 
     async def attach(self, mailbox: Mailbox, epoch: int) -> Attachment:
-        """Begin to pull. `epoch` is the owner's fence; the mailbox must exist (NoMailbox)."""
+        """Begin to pull. `epoch` is the owner's fence, 0 where the mailbox has no one owner and
+        its readers compete; the mailbox must exist (NoMailbox)."""
 
     async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
         """Up to `most` messages: waits up to `wait_s` seconds for the first, then takes what

@@ -323,11 +323,16 @@ class JetStreamBroker:
         again what we may have said in vain. False when it has to be tried again."""
         held = self._held.get(pull.mailbox, Held())
         here = pull.positions
+        # Of a mailbox with several readers, what is out and not ours may be a peer's work.
+        alone = self._exclusive or pull.epoch > 0
+
+        def word(position: int) -> bytes | None:
+            ours = alone or held.knows(position)
+            return held.word(position) if ours and position not in here else None
+
         try:
             with _in_words_of_the_port():
-                count = await self._mailboxes.reclaim(
-                    pull.mailbox, lambda at: None if at in here else held.word(at)
-                )
+                count = await self._mailboxes.reclaim(pull.mailbox, word)
         except Unavailable as error:
             log.warning("broker_repair_failed", mailbox=str(pull.mailbox), error=str(error))
             return False

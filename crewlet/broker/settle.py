@@ -92,6 +92,10 @@ class Held:
         elif isinstance(verdict, Done):
             self._done.append(position)
 
+    def knows(self, position: int) -> bool:
+        """Whether this process was ever handed the message, as far as it remembers."""
+        return position in self._out or position in self._resting or position in self._done
+
     def word(self, position: int) -> bytes | None:
         """What to say about a message that the broker counts as out; None: it is here."""
         if position in self._out:

@@ -29,6 +29,9 @@ from crewlet.queue.publisher import Listener, Published, Publisher
 log = structlog.get_logger(__name__)
 
 BOX: Final = "mail"
+SHARED: Final = 0
+"""Anybody may subscribe to a pair: nobody owns it, and its readers compete."""
+
 ASK_WITHIN_S: Final = 2.0
 STOP_WITHIN_S: Final = 5.0
 
@@ -68,7 +71,7 @@ class EventQueue(Publisher):
             return
         await self._broker.start()
         self._runtime = SeatRuntime(
-            NodeSpec(self._broker), clock=self._clock, fallen=self._on_fallen
+            NodeSpec(self._broker, epoch=SHARED), clock=self._clock, fallen=self._on_fallen
         )
         await self._runtime.start()
         self._paused = False

@@ -13,12 +13,7 @@ from tests.conformance.queue_real import Embedded, External, Server, run
 LINES = {"external": (2, 8), "embedded": (2, 4, 6)}
 SERVERS = {"external": External, "embedded": Embedded}
 
-KNOWN = {
-    "an_outage_gives_nobody_s_mail_to_a_peer": (
-        "after a reconnect a client hands back what is out of a mailbox and not its own, which "
-        "is right for a mailbox of one reader only (docs/adr/0003)"
-    ),
-}
+KNOWN: dict[str, str] = {}
 """What JetStream does not keep yet, and why. A case that passes again fails here."""
 
 
