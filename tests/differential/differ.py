@@ -5,38 +5,69 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 from crewlet.testing import run_virtual
-from tests.differential import port_steps
-from tests.differential.pace import Followed, Recorded
-from tests.differential.port_play import Line, Player
-from tests.differential.worlds import Real, Twin
+from tests.differential.pace import Followed, Pace, Recorded
+from tests.differential.worlds import Real, Twin, World
+
+SHOWN: Final = 400
 
 _run = secrets.token_hex(3)
 _numbers = itertools.count(1)
 
 
-def difference(runner: asyncio.Runner, real: Real, script: port_steps.Script) -> str | None:
-    """Where JetStream and the twin part over this script; None where they do not."""
-    prefix = f"d{_run}{next(_numbers)}"
+class Player(Protocol):
+    """One run of a script."""
 
-    async def on_the_server() -> tuple[list[float], list[Line]]:
-        pace = Recorded()
-        player = Player(real, pace, prefix)
-        await player.play(script)
-        return pace.times, player.lines
+    @property
+    def lines(self) -> list[Any]:
+        """What was done and seen, step by step."""
 
-    times, wanted = runner.run(on_the_server())
-
-    async def on_the_twin() -> list[Line]:
-        player = Player(Twin(), Followed(times), prefix)
-        await player.play(script)
-        return player.lines
-
-    return parted(wanted, run_virtual(on_the_twin))
+    async def play(self, script: Any) -> None: ...
 
 
-def parted(wanted: list[Line], seen: list[Line]) -> str | None:
+class Make(Protocol):
+    """A player's class."""
+
+    def __call__(self, world: World, pace: Pace, prefix: str) -> Player: ...
+
+
+class Bench:
+    """A server and the loop that its clients live in."""
+
+    def __init__(self, runner: asyncio.Runner, real: Real) -> None:
+        self._runner = runner
+        self._real = real
+
+    def difference(self, make: Make, script: Sequence[object]) -> str | None:
+        """Where JetStream and the twin part over this script; None where they do not.
+
+        A server that is slow once parts from the twin once: a difference comes twice.
+        """
+        return self._played(make, script) and self._played(make, script)
+
+    def _played(self, make: Make, script: Sequence[object]) -> str | None:
+        prefix = f"d{_run}{next(_numbers)}"
+
+        async def on_the_server() -> tuple[list[float], list[Any]]:
+            pace = Recorded()
+            player = make(self._real, pace, prefix)
+            await player.play(script)
+            return pace.times, player.lines
+
+        times, wanted = self._runner.run(on_the_server())
+
+        async def on_the_twin() -> list[Any]:
+            player = make(Twin(), Followed(times), prefix)
+            await player.play(script)
+            return player.lines
+
+        return parted(wanted, run_virtual(on_the_twin))
+
+
+def parted(wanted: list[Any], seen: list[Any]) -> str | None:
     """The first line that is another one, and all that led there."""
     for at, (one, two) in enumerate(itertools.zip_longest(wanted, seen)):
         if one != two:
@@ -45,5 +76,5 @@ def parted(wanted: list[Line], seen: list[Line]) -> str | None:
     return None
 
 
-def _shown(line: Line | None) -> str:
-    return "nothing" if line is None else " | ".join(repr(part) for part in line)
+def _shown(line: Any) -> str:
+    return "nothing" if line is None else " | ".join(repr(part)[:SHOWN] for part in line)

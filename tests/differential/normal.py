@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from actors.delivery import Delivery, Mailbox, Retry, Verdict
 from crewlet.broker.port import CompanyBroker
-from tests.differential import port_steps as steps
 
-
-def playable(step: steps.Step) -> steps.Step:
-    """The step itself."""
-    return step
+ONE_AT_A_TIME: Final = "a fetch is outstanding"
+"""A second fetch beside a parked one is refused by both, as the port says, and no script asks
+for it: at JetStream the refusal ends the parked one's pull as well (test_cases.py)."""
 
 
 def settled_in_order(

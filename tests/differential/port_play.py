@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from actors.delivery import Delivery, Done, HandBack, Mailbox, Retry, Verdict
+from actors.delivery import Delivery, HandBack, Mailbox, Retry
 from actors.ports import Attachment, BrokerError, Receipt
 from crewlet import topics
 from crewlet.broker.port import CompanyBroker
@@ -62,7 +62,6 @@ class Player:
     async def _take(self, step: steps.Step) -> None:
         if isinstance(step, steps.Idle):
             return
-        step = normal.playable(step)
         await self._pace.turn(_TAKES_S.get(type(step), STEP_S), _delays(step))
         await self._collect()
         answer = await self._answer(step)
@@ -89,6 +88,8 @@ class Player:
         return await self._clients[who].publish(topic, body, message_id=f"{self._prefix}/{id}")
 
     async def _play_fetch(self, step: steps.Fetch) -> Answer:
+        if (step.box, step.who) in self._parked:
+            return normal.ONE_AT_A_TIME
         return self._told(step.box, await self._fetch(step.box, step.who, step.most, 0.0))
 
     async def _fetch(self, box: int, who: int, most: int, wait_s: float) -> Sequence[Delivery]:
@@ -113,7 +114,7 @@ class Player:
     async def _play_park(self, step: steps.Park) -> Answer:
         at = step.box, step.who
         if at in self._parked:
-            return "parked already"
+            return normal.ONE_AT_A_TIME
         await self._attachment(*at)
         fetch = self._fetch(step.box, step.who, step.most, PARKED_S)
         self._parked[at] = asyncio.create_task(fetch)

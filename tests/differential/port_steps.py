@@ -158,12 +158,9 @@ def steps() -> st.SearchStrategy[Step]:
 
 def scripts(length: int, *, kills: bool = True) -> st.SearchStrategy[Script]:
     """Scripts of `length` steps; a broker that is killed is rare, for it takes half a second."""
-    restarts = st.lists(st.integers(0, length - 1), max_size=1)
-    return st.tuples(
-        st.lists(steps(), min_size=length, max_size=length),
-        st.integers(0, 4 if kills else 3),
-        restarts,
-    ).map(_with_restarts)
+    drawn = st.lists(steps(), min_size=length, max_size=length)
+    killed = st.lists(st.integers(0, length - 1), max_size=1)
+    return st.tuples(drawn, st.integers(0, 4 if kills else 3), killed).map(_with_restarts)
 
 
 def _with_restarts(drawn: tuple[list[Step], int, list[int]]) -> Script:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Protocol
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
 
 from actors.delivery import Delivery, HandBack, Mailbox
 from actors.ports import Unavailable
@@ -14,6 +16,8 @@ from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.port import CompanyBroker
 from tests.differential.servers import MortalServer
+
+Ping: TypeAlias = Callable[[], Awaitable[None]]
 
 SETTLED_S: Final = 0.2
 """nats-server writes what it handed out a moment later; killed before, it has lost a count."""
@@ -43,6 +47,9 @@ class World(Protocol):
     async def fence(self, client: CompanyBroker, mailbox: Mailbox) -> None:
         """All that this client said about the mailbox was heard."""
 
+    async def travel(self, ping: Ping) -> None:
+        """Let as much time pass as mail needs now; `ping` sends some and waits for it."""
+
 
 class Twin:
     """`MemoryBroker` in virtual time."""
@@ -64,6 +71,9 @@ class Twin:
 
     async def fence(self, client: CompanyBroker, mailbox: Mailbox) -> None:
         """It hears at once."""
+
+    async def travel(self, ping: Ping) -> None:
+        """Mail takes no time."""
 
 
 class Real:
@@ -105,10 +115,13 @@ class Real:
             position=_FAR,
             receipt=receipts.write(stream, consumer, _FAR, _FAR),
         )
-        try:
+        with contextlib.suppress(Unavailable):  # there is no such mailbox
             await client.settle([(nothing, HandBack())])
-        except Unavailable:
-            pass  # there is no such mailbox
+
+    async def travel(self, ping: Ping) -> None:
+        """There and back, twice: what a step began is then at its end, too."""
+        await ping()
+        await ping()
 
 
 async def _back(client: JetStreamBroker) -> None:

@@ -1,0 +1,22 @@
+"""One server for all scripts of a file; hypothesis keeps nothing between runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential.differ import Bench
+from tests.differential.servers import MortalServer
+from tests.differential.worlds import Real
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Where scripts are played."""
+    server = MortalServer(tmp_path_factory.mktemp("differential"))
+    server.start()
+    with asyncio.Runner() as runner:
+        yield Bench(runner, Real(server))
+    server.stop()

@@ -1,0 +1,130 @@
+"""Where the two parted once: each script is what a longer one was shrunk to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from actors.delivery import Dead, Done, HandBack, Retry, Verdict
+from tests.differential import port_play
+from tests.differential.differ import Bench
+from tests.differential.port_steps import (
+    SHORT_S,
+    Burn,
+    Delete,
+    Ensure,
+    Fetch,
+    Park,
+    PassTime,
+    Publish,
+    Reclaim,
+    Restart,
+    RestartBroker,
+    Script,
+    Settle,
+    Sweep,
+)
+
+
+def say(box: int, *what: tuple[int, Verdict]) -> Settle:
+    """Of the deliveries seen, counted from the last."""
+    return Settle(box, 0, what)
+
+
+TWO: Final = (Publish(0, 1, 0), Publish(0, 2, 0))
+STUCK: Final = (Publish(0, 1, 0), Burn(0, 0, 30), Fetch(0, 1, 0))
+
+PORT: Final[dict[str, Script]] = {
+    "a mailbox begins empty on a topic that retains": (
+        Delete(2, 0),
+        Publish(1, 1, 0),
+        Ensure(2, 0),
+    ),
+    "a retry without a delay is a hand-back": (
+        *TWO,
+        Fetch(0, 1, 0),
+        say(0, (0, Retry(0.0))),
+        Fetch(0, 2, 0),
+    ),
+    "a retry takes what is queued out of the queue": (
+        *TWO,
+        Fetch(0, 1, 0),
+        say(0, (0, HandBack())),
+        say(0, (0, Retry(SHORT_S))),
+        Fetch(0, 2, 0),
+        PassTime(1),
+        Fetch(0, 2, 0),
+    ),
+    "of two that are queued the other one stays": (
+        *TWO,
+        Fetch(0, 2, 0),
+        say(0, (1, HandBack()), (0, HandBack())),
+        say(0, (1, Retry(SHORT_S))),
+        Fetch(0, 2, 0),
+    ),
+    "a reclaim brings back what waits for a retry": (
+        *TWO,
+        Fetch(0, 2, 0),
+        say(0, (1, Retry(60.0))),
+        Reclaim(0, 0),
+        Fetch(0, 3, 0),
+    ),
+    "a reclaim counts what is queued already": (
+        *TWO,
+        Fetch(0, 2, 0),
+        say(0, (0, HandBack())),
+        Reclaim(0, 0),
+        Fetch(0, 3, 0),
+    ),
+    "an attachment reads the mailbox that is made again": (
+        Fetch(0, 1, 0),
+        Delete(0, 0),
+        Ensure(0, 0),
+        Publish(0, 1, 0),
+        Fetch(0, 1, 0),
+    ),
+    "a parked fetch ends empty when its client stops": (Park(0, 1, 0), Restart(0, crash=False)),
+    "what the broker gave up on stays where it is": (
+        *STUCK,
+        say(0, (0, Retry(60.0))),
+        say(0, (0, HandBack())),
+        Sweep(0, 0),
+        say(0, (0, Dead("given up"))),
+        Sweep(0, 0),
+    ),
+    "a broker that was killed forgets in which order mail was handed back": (
+        *TWO,
+        Fetch(0, 2, 0),
+        say(0, (0, HandBack())),
+        say(0, (1, HandBack())),
+        RestartBroker(),
+        Fetch(0, 3, 0),
+    ),
+    "a broker that was killed remembers the ids of mail that is still there": (
+        *TWO,
+        Publish(1, 3, 0),
+        Fetch(0, 2, 0),
+        Fetch(1, 2, 0),
+        say(0, (0, Done())),
+        say(1, (0, Done()), (1, Done())),
+        RestartBroker(),
+        *TWO,
+        Publish(1, 3, 0),
+    ),
+    "a retry that was due is due after a restart, and one that waits goes on": (
+        *TWO,
+        Fetch(0, 2, 0),
+        say(0, (0, Retry(SHORT_S))),
+        PassTime(1),
+        say(0, (1, Retry(60.0))),
+        RestartBroker(),
+        Fetch(0, 3, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PORT)
+def test_port(bench: Bench, name: str) -> None:
+    parted = bench.difference(port_play.Player, PORT[name])
+    assert parted is None, parted
