@@ -13,10 +13,16 @@ from tests.differential.worlds import Real
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Where scripts are played."""
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    """The server, for whoever needs it alone."""
     server = MortalServer(tmp_path_factory.mktemp("differential"))
     server.start()
-    with asyncio.Runner() as runner:
-        yield Bench(runner, Real(server))
+    yield Real(server)
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def bench(real: Real) -> Iterator[Bench]:
+    """Where scripts are played."""
+    with asyncio.Runner() as runner:
+        yield Bench(runner, real)

@@ -156,14 +156,14 @@ def steps() -> st.SearchStrategy[Step]:
     return st.sampled_from(weighted).flatmap(lambda kind: _KINDS[kind][1])
 
 
-def scripts(length: int, *, kills: bool = True) -> st.SearchStrategy[Script]:
+def scripts(length: int) -> st.SearchStrategy[Script]:
     """Scripts of `length` steps; a broker that is killed is rare, for it takes half a second."""
     drawn = st.lists(steps(), min_size=length, max_size=length)
     killed = st.lists(st.integers(0, length - 1), max_size=1)
-    return st.tuples(drawn, st.integers(0, 4 if kills else 3), killed).map(_with_restarts)
+    return st.tuples(drawn, st.integers(0, 4), killed).map(_with_kills)
 
 
-def _with_restarts(drawn: tuple[list[Step], int, list[int]]) -> Script:
+def _with_kills(drawn: tuple[list[Step], int, list[int]]) -> Script:
     script, chance, at = drawn
     if chance == 4:
         for index in at:

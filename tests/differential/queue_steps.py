@@ -136,5 +136,15 @@ def steps() -> st.SearchStrategy[Step]:
 
 
 def scripts(length: int) -> st.SearchStrategy[Script]:
-    """Scripts of `length` steps."""
-    return st.lists(steps(), min_size=length, max_size=length).map(tuple)
+    """Scripts of `length` steps; a broker that is killed is rare, for it takes half a second."""
+    drawn = st.lists(steps(), min_size=length, max_size=length)
+    killed = st.lists(st.integers(0, length - 1), max_size=1)
+    return st.tuples(drawn, st.integers(0, 4), killed).map(_with_kills)
+
+
+def _with_kills(drawn: tuple[list[Step], int, list[int]]) -> Script:
+    script, chance, at = drawn
+    if chance == 4:
+        for index in at:
+            script[index] = RestartBroker()
+    return tuple(script)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 import pytest
 
 from actors.delivery import Dead, Done, HandBack, Retry, Verdict
-from tests.differential import port_play
+from crewlet import topics
+from tests.differential import port_play, queue_play, queue_steps
 from tests.differential.differ import Bench
 from tests.differential.port_steps import (
     SHORT_S,
@@ -25,6 +27,7 @@ from tests.differential.port_steps import (
     Settle,
     Sweep,
 )
+from tests.differential.worlds import Real
 
 
 def say(box: int, *what: tuple[int, Verdict]) -> Settle:
@@ -122,6 +125,75 @@ PORT: Final[dict[str, Script]] = {
         Fetch(0, 3, 0),
     ),
 }
+
+
+QUEUE: Final[dict[str, queue_steps.Script]] = {
+    "a deferral is handed out again behind no mail that came meanwhile": (
+        queue_steps.Subscribe(0, 0),
+        queue_steps.Send(0, 1, "x", 1, 0),
+        queue_steps.Send(0, 2, "y", 0, 0),
+        queue_steps.Say(0, "defer"),
+        queue_steps.Send(0, 3, "x", 2, 0),
+        queue_steps.PassTime(1),
+        queue_steps.Say(0, "ack"),
+    ),
+    "what runs when the broker is killed is settled after it": (
+        queue_steps.Subscribe(0, 0),
+        queue_steps.Send(0, 1, "x", 1, 0),
+        queue_steps.Send(0, 2, "y", 1, 0),
+        queue_steps.RestartBroker(),
+        queue_steps.Say(0, "nak"),
+        queue_steps.PassTime(1),
+    ),
+    "what was failed before the broker is killed comes back": (
+        queue_steps.Subscribe(0, 0),
+        queue_steps.Send(0, 1, "x", 1, 0),
+        queue_steps.Say(0, "nak"),
+        queue_steps.Hold(0, 0, "run"),
+        queue_steps.PassTime(1),
+        queue_steps.RestartBroker(),
+        queue_steps.Lift(0, 0, "run"),
+    ),
+    "a seat moves to another queue while its handler runs": (
+        queue_steps.Subscribe(0, 0),
+        queue_steps.Send(0, 1, "x", 1, 0),
+        queue_steps.Send(0, 2, "y", 1, 0),
+        queue_steps.Send(0, 3, "z", 0, 0),
+        queue_steps.Say(0, "ack"),
+        queue_steps.Detach(0, 0),
+        queue_steps.Subscribe(0, 1),
+        queue_steps.Say(0, "defer"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUEUE)
+def test_queue(bench: Bench, name: str) -> None:
+    parted = bench.difference(queue_play.Player, QUEUE[name])
+    assert parted is None, parted
+
+
+@pytest.mark.xfail(strict=True, reason="the refusal ends the pull of the fetch that is parked")
+def test_a_second_fetch_is_refused_and_leaves_the_first_alone(real: Real) -> None:
+    """JetStream's client is at fault here, not the twin; nobody of ours fetches twice."""
+
+    async def main() -> None:
+        client = real.client("impatient")
+        await client.start()
+        box = topics.inbox_of("impatient")
+        await client.ensure(box)
+        attachment = await client.attach(box, 1)
+        fetch = asyncio.create_task(client.fetch(attachment, 1, 3.0))
+        await asyncio.sleep(0.1)
+        with pytest.raises(RuntimeError):
+            await client.fetch(attachment, 1, 0.0)
+        await client.publish(box.topic, b"a", message_id="a")
+        try:
+            assert [one.body for one in await fetch] == [b"a"]
+        finally:
+            await client.stop()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("name", PORT)

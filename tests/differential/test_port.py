@@ -10,7 +10,7 @@ from tests.differential.differ import Bench
 from tests.differential.port_play import Player
 
 FEW = settings(
-    max_examples=15,
+    max_examples=12,
     derandomize=True,
     database=None,
     deadline=None,

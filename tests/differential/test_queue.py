@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, seed
+from hypothesis import given, seed, settings
 
 from tests.differential import queue_steps
 from tests.differential.differ import Bench
@@ -11,7 +11,7 @@ from tests.differential.queue_play import Player
 from tests.differential.test_port import FEW, MANY
 
 
-@FEW
+@settings(FEW, max_examples=8)
 @given(script=queue_steps.scripts(30))
 def test_a_few_scripts(bench: Bench, script: queue_steps.Script) -> None:
     parted = bench.difference(Player, script)
