@@ -20,7 +20,7 @@ from actors.messages import (
 )
 from actors.plan import BoxPlan
 from actors.system import Address, Supervision
-from actors.turn import TurnActor
+from actors.turn import RunTurn, TurnActor
 
 if TYPE_CHECKING:
     from actors.mail import MailActor
@@ -153,14 +153,11 @@ class Box:
     def _run(self, run: signals.Run) -> None:
         assert self.plan.consumed is not None
         self.number = run.number
-        self.turn = self._owner.spawn(
-            TurnActor,
-            self.name,
-            run.number,
-            run.partition,
-            self.plan.consumed.run,
-            supervision=NEVER_AGAIN,
-        )
+        if self.turn is None:
+            self.turn = self._owner.spawn(
+                TurnActor, self.name, name=f"turn of {self.name}", supervision=NEVER_AGAIN
+            )
+        self._owner.tell(self.turn, RunTurn(run.number, run.partition, self.plan.consumed.run))
 
     def state(self) -> BoxState:
         machine = self.machine

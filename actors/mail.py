@@ -275,8 +275,6 @@ class MailActor(Actor):
     @handles(TurnEnded)
     def on_turn_ended(self, ended: TurnEnded, sender: Address) -> None:
         box = self._boxes[ended.box]
-        if box.turn == sender:
-            box.turn = None
         box.step(signals.Ended(ended.number, ended.outcome))
         self._report()
 

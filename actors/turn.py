@@ -1,8 +1,10 @@
-"""The turn: one child actor for each running partition."""
+"""The turn: the child actor that runs a partition."""
 
 from __future__ import annotations
 
 import asyncio
+
+from msgspec import Struct
 
 from actors.delivery import Ack, Defer, Nak, Outcome, Partition, Partly
 from actors.messages import TurnEnded
@@ -12,27 +14,37 @@ from actors.system import Actor, Address, EffectEnded, handles
 REASON_LENGTH = 500
 
 
-class TurnActor(Actor):
-    """Runs the handler once and reports its outcome to the seat; it never runs it again."""
+class RunTurn(Struct, frozen=True):
+    """Work this partition; answered by `TurnEnded` with its number."""
 
-    def __init__(self, box: str, number: int, partition: Partition, run: RunPartition) -> None:
+    number: int
+    partition: Partition
+    run: RunPartition
+
+
+class TurnActor(Actor):
+    """Runs one partition at a time, once, and reports its outcome to its box.
+
+    A box keeps it for the next partition; one that was abandoned is stopped, and what its
+    handler says later is nobody's.
+    """
+
+    def __init__(self, box: str) -> None:
         super().__init__()
         self._box = box
-        self._number = number
-        self._partition = partition
-        self._run = run
 
-    def pre_start(self) -> None:
-        self.effect(self._outcome(), tag=self._number)
-
-    async def _outcome(self) -> Outcome | Partly:
-        return await self._run(self._partition)
+    @handles(RunTurn)
+    def on_run(self, wanted: RunTurn, sender: Address) -> None:
+        self.effect(_run(wanted), tag=wanted.number)
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
-        assert self.parent is not None
-        self.tell(self.parent, TurnEnded(self._box, self._number, _outcome_of(ended)))
-        self.stop()
+        assert self.parent is not None and isinstance(ended.tag, int)
+        self.tell(self.parent, TurnEnded(self._box, ended.tag, _outcome_of(ended)))
+
+
+async def _run(wanted: RunTurn) -> Outcome | Partly:
+    return await wanted.run(wanted.partition)
 
 
 def _outcome_of(ended: EffectEnded) -> Outcome | Partly:
