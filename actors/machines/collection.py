@@ -9,8 +9,9 @@ from actors.delivery import BatchOptions, Letter, Partition
 from actors.machines.batch import partitions
 from actors.machines.signals import Pull
 
-IDLE_WAIT_S: Final = 300.0
-"""How long one idle fetch may last. It only bounds how often an idle seat is heard of."""
+IDLE_WAIT_S: Final = 3600.0
+"""How long one idle fetch may last. It only bounds how often an idle seat is heard of: a
+brake recalls it, and the broker's client keeps it alive through outages."""
 
 SUSPECT: Final = 3
 """Deliveries after which a message is worked alone until the mailbox has shown a healthier

@@ -25,8 +25,10 @@ from crewlet.broker.wire import Wire
 
 log = structlog.get_logger(__name__)
 
-EXPIRY_S: Final = (24.0, 30.0)
-"""How long one pull stays parked; spread, so that a thousand do not end in the same second."""
+EXPIRY_S: Final = (200.0, 300.0)
+"""How long one pull stays parked; spread, so that a thousand do not end in the same second.
+Long, because asking again is what an idle seat costs (docs/benchmarks.md, idle); a pull that a
+server has lost is noticed by its connection, and asked for again then."""
 
 GRACE_S: Final = 2.0
 """How much later than its expiry a pull may end before we stop believing in it."""
