@@ -12,7 +12,6 @@ from tests.differential.differ import Bench
 from tests.differential.servers import MortalServer
 from tests.differential.worlds import Real
 
-
 SLOW_ONCE: Final = 5
 """Of the hundreds of scripts of a file, so many may part once and not again."""
 
