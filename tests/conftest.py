@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+# A run in the background of a shell is born with SIGINT ignored, and so would be the nodes
+# that it starts and sends one to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `pytest` alone does not put the repository's own folder on the path; `python -m pytest` does.
 sys.path.insert(0, str(Path(__file__).parents[1]))
