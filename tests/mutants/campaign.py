@@ -23,6 +23,12 @@ RUN_S: Final = 240.0
 
 CAUGHT: Final = "caught"
 
+# Those that a single case has no use for take longer to load than most cases to run.
+_PLUGINS: Final = (
+    *("-p", "tests.mutants.plugin", "-p", "no:xdist"),
+    *("-p", "no:hypothesispytest", "-p", "no:anyio"),
+)
+
 
 class Verdict(msgspec.Struct, frozen=True):
     """`word` is "caught", or what is wrong; `why` the failure that the case saw."""
@@ -99,7 +105,7 @@ def run(cases: tuple[str, ...], mutant: str) -> Report:
     with tempfile.TemporaryDirectory(prefix="crewlet-mutants-") as folder:
         written = Path(folder) / "report.json"
         command = [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.plugin"),
+            *(sys.executable, "-m", "pytest", "-q", *_PLUGINS),
             *("-o", "timeout_method=signal", f"--timeout={CASE_S}", "--tb=no"),
             *(f"--mutant-report={written}", f"--basetemp={folder}/tests", *cases),
         ]
