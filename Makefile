@@ -57,9 +57,12 @@ mutants: $(STAMP)
 
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout=3600
+	$(BIN)/python -m tests.mutants
 
+# The peers come with an extra that the runtime never needs.
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks boot
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	for name in boot pull idle; do $(BIN)/python -m benchmarks $$name || exit 1; done
 
 clean:
 	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .certified.json build *.egg-info
