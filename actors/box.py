@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 from msgspec import Struct
@@ -19,11 +19,8 @@ from actors.messages import (
     SettleBox,
 )
 from actors.plan import BoxPlan
-from actors.system import Address, Supervision
+from actors.system import Actor, Address, Supervision
 from actors.turn import RunTurn, TurnActor
-
-if TYPE_CHECKING:
-    from actors.mail import MailActor
 
 NEVER_AGAIN: Final = Supervision(on_failure="stop")
 """A turn is not run again by its supervisor: what became of it is an outcome of its mail."""
@@ -44,7 +41,7 @@ class Box:
     `ticket` names the attachment (0: none), `attaching` says that one is under way.
     """
 
-    def __init__(self, owner: MailActor, name: str, plan: BoxPlan, life: int) -> None:
+    def __init__(self, owner: Actor, gateway: Address, name: str, plan: BoxPlan, life: int) -> None:
         self.name = name
         self.plan = plan
         self.machine = Consumer()
@@ -53,6 +50,7 @@ class Box:
         self.turn: Address | None = None
         self.number = 0
         self._owner = owner
+        self._gateway = gateway
         self._life = life
         self._options = BatchOptions()
         for hold in plan.holds:
@@ -77,7 +75,7 @@ class Box:
         self.attaching = True
         mailbox = plan.consumed.mailbox
         wanted = AttachBox(self.name, self._life, mailbox, plan.epoch, plan.reclaim, patient)
-        self._owner.to_gateway(wanted)
+        self._owner.tell(self._gateway, wanted)
 
     def attached(self, ticket: int) -> None:
         assert self.plan.consumed is not None
@@ -127,12 +125,12 @@ class Box:
             self._carry_out(effect)
 
     def _carry_out(self, effect: signals.Effect) -> None:
-        owner = self._owner
+        owner, gateway = self._owner, self._gateway
         match effect:
             case signals.Pull(most=most, wait_s=wait_s):
-                owner.to_gateway(FetchBox(self.ticket, most, wait_s))
+                owner.tell(gateway, FetchBox(self.ticket, most, wait_s))
             case signals.Recall():
-                owner.to_gateway(RecallBox(self.ticket))
+                owner.tell(gateway, RecallBox(self.ticket))
             case signals.Run():
                 self._run(effect)
             case signals.Abandon():
@@ -140,11 +138,11 @@ class Box:
                     owner.stop(self.turn)
                     self.turn = None
             case signals.Settle(verdicts=verdicts, confirmed=confirmed):
-                owner.to_gateway(SettleBox(self.name, self._life, verdicts, confirmed))
+                owner.tell(gateway, SettleBox(self.name, self._life, verdicts, confirmed))
             case signals.Discard(verdicts=verdicts):
-                owner.to_gateway(SettleBox(self.name, self._life, verdicts, confirm=False))
+                owner.tell(gateway, SettleBox(self.name, self._life, verdicts, confirm=False))
             case signals.Release():
-                owner.to_gateway(ReleaseBox(self.ticket))
+                owner.tell(gateway, ReleaseBox(self.ticket))
             case signals.StartTimer(name=name, after_s=after_s):
                 owner.timer(f"{self.name} {name}", after_s, Fired(self.name, name))
             case signals.StopTimer(name=name):

@@ -65,7 +65,9 @@ class MailActor(Actor):
         self._plan = plan
         self._gateway = gateway
         self._cleared = plan.life == 1
-        self._boxes = {name: Box(self, name, box, plan.life) for name, box in plan.boxes.items()}
+        self._boxes = {
+            name: Box(self, gateway, name, box, plan.life) for name, box in plan.boxes.items()
+        }
 
     def pre_start(self) -> None:
         if self._plan.paused:

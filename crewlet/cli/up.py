@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from crewlet.cli.entry import stop_was_asked
+from crewlet.cli.early import stop_was_asked
 from crewlet.cli.options import data_option, output_option
 from crewlet.cli.output import Output, encode
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from crewlet.cli import entry
+from crewlet.cli import early
 from tests.cli.conftest import COMMAND, FakeNode, Shell
 
 pytestmark = pytest.mark.field("C44")
@@ -120,7 +120,7 @@ def test_a_follower_is_stopped_without_a_word(
 def test_a_signal_that_the_parent_had_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
-        entry.obey_early()
+        early.obey_early()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is not before[1]
     finally:
@@ -129,11 +129,11 @@ def test_a_signal_that_the_parent_had_ignored_stays_ignored(monkeypatch: pytest.
 
 
 def test_a_stop_that_python_swallowed_is_remembered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(entry, "_asked", [])
-    assert entry.stop_was_asked() is None
+    monkeypatch.setattr(early, "_asked", [])
+    assert early.stop_was_asked() is None
     with pytest.raises(SystemExit):
-        entry._leave(signal.SIGTERM, None)
-    assert entry.stop_was_asked() == 0
+        early._leave(signal.SIGTERM, None)
+    assert early.stop_was_asked() == 0
 
 
 def test_the_entry_loads_nothing_heavy():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crewlet.cli import app, entry
+from crewlet.cli import app, early
 from crewlet.errors import ConfigError, CrewletError, NodeRefused, StoreUnavailable
 
 
@@ -33,7 +33,7 @@ def main(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeMain:
     module = types.ModuleType("crewlet.node")
     module.run_foreground = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "crewlet.node", module)
-    monkeypatch.setattr(entry, "_asked", [])
+    monkeypatch.setattr(early, "_asked", [])
     monkeypatch.delenv("CREWLET_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     return fake
@@ -82,6 +82,6 @@ def test_a_program_gets_one_object_and_then_silence(
 
 
 def test_a_stop_that_was_swallowed_starts_nothing(main: FakeMain, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(entry, "_asked", [15])
+    monkeypatch.setattr(early, "_asked", [15])
     assert app.run(["up"]) == 0
     assert main.calls == []
