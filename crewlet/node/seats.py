@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -16,9 +15,7 @@ from actors.ports import MailboxState
 from actors.seat import INBOX
 from crewlet import topics
 from crewlet.company import Contact, Seat
-
-if TYPE_CHECKING:
-    from crewlet.node.node import Node
+from crewlet.node.view import NodeView
 
 
 class SeatRow(Struct, frozen=True, kw_only=True):
@@ -38,7 +35,7 @@ class SeatRow(Struct, frozen=True, kw_only=True):
     last_turn: datetime | None = None
 
 
-async def seat_rows(node: Node) -> list[SeatRow]:
+async def seat_rows(node: NodeView) -> list[SeatRow]:
     """In the order of the company's file."""
     states: Mapping[Mailbox, MailboxState] = {
         state.mailbox: state for state in await node.broker.list(topics.INBOXES)
@@ -47,7 +44,7 @@ async def seat_rows(node: Node) -> list[SeatRow]:
     return list(await asyncio.gather(*rows))
 
 
-async def _row(node: Node, seat: Seat, states: Mapping[Mailbox, MailboxState]) -> SeatRow:
+async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState]) -> SeatRow:
     contact = {
         kind: name for kind in Contact.__struct_fields__ if (name := getattr(seat.contact, kind))
     }
@@ -74,7 +71,7 @@ async def _row(node: Node, seat: Seat, states: Mapping[Mailbox, MailboxState]) -
     )
 
 
-async def _state(node: Node, seat: Seat) -> str:
+async def _state(node: NodeView, seat: Seat) -> str:
     """What a person wants to know first: does it work, and if not, what is in its way."""
     described = await node.runtime.describe(seat.handle)
     if described is None:

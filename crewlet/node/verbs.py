@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +19,8 @@ from crewlet.errors import CrewletError, NodeRefused
 from crewlet.events import Event, decode, encode
 from crewlet.node import dead_letters
 from crewlet.node.seats import seat_rows
+from crewlet.node.view import NodeView
 from crewlet.version import __version__
-
-if TYPE_CHECKING:
-    from crewlet.node.node import Node
 
 BACKLOG: Final = 10_000
 """Events that wait for a slow follower before it misses some: it can hold up nobody else."""
@@ -64,7 +62,7 @@ class Events(Struct, frozen=True, forbid_unknown_fields=True):
 Rows = AsyncGenerator[object, None]
 
 
-def verbs_of(node: Node) -> Mapping[str, AnyVerb]:
+def verbs_of(node: NodeView) -> Mapping[str, AnyVerb]:
     """The table: name, arguments, what answers."""
     answers = _Answers(node)
     return {
@@ -92,7 +90,7 @@ def explained(error: Exception) -> Failure | None:
 class _Answers:
     """One coroutine a verb."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: NodeView) -> None:
         self._node = node
 
     async def status(self, _: Nothing) -> Rows:
