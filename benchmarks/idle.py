@@ -11,6 +11,7 @@ import asyncio
 import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 import psutil
@@ -23,6 +24,7 @@ from actors.seat import SeatSpec
 from benchmarks.place import Place, open_place
 from benchmarks.report import Report
 from crewlet import topics
+from crewlet.broker.pull import EXPIRY_S
 from crewlet.inbound.letters import read
 from crewlet.node.mailboxes import CONCURRENCY
 
@@ -39,7 +41,10 @@ class Size:
     spans: int
 
 
-FULL: Final = Size(seats=3000, settle_s=35.0, span_s=60.0, spans=3)
+# Whole minutes, and enough of them that each parked pull has ended at least once.
+FULL: Final = Size(
+    seats=3000, settle_s=35.0, span_s=60.0, spans=max(2, ceil(EXPIRY_S[1] / 60.0) + 1)
+)
 QUICK: Final = Size(seats=300, settle_s=5.0, span_s=20.0, spans=1)
 
 
