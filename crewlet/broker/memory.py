@@ -90,6 +90,7 @@ class MemoryBroker:
         self._log.of(mailbox.topic)  # refuses what names no namespace
         boxes = self._mailboxes.setdefault(mailbox.topic, {})
         if mailbox.group in boxes:
+            boxes[mailbox.group].looked_at()
             return False
         boxes[mailbox.group] = MemoryMailbox(mailbox)
         return True
@@ -99,6 +100,7 @@ class MemoryBroker:
         box = self.find(mailbox)
         if box is None:
             raise NoMailbox(f"nobody ensured the mailbox {mailbox}")
+        box.looked_at()
         return box
 
     def find(self, mailbox: Mailbox) -> MemoryMailbox | None:
@@ -107,6 +109,8 @@ class MemoryBroker:
     def matching(self, pattern: str) -> list[MemoryMailbox]:
         """Mailboxes whose topic matches, by topic and group."""
         checked_pattern(pattern)
+        for box in self._all():
+            box.looked_at()
         found = [box for box in self._all() if matches(pattern, box.mailbox.topic)]
         return sorted(found, key=lambda box: box.mailbox)
 

@@ -45,7 +45,7 @@ class MemoryAttachment:
         try:
             yield waiter
         except asyncio.CancelledError:
-            self._box.leave(waiter)
+            self._box.forsake(waiter)
             self._give_back(waiter)
             raise
         finally:
@@ -67,7 +67,7 @@ class MemoryAttachment:
     def recall(self) -> None:
         """The outstanding fetch ends, with what it was given."""
         if self._waiter is not None:
-            self._box.leave(self._waiter)
+            self._box.forsake(self._waiter)
             self._waiter.wake()
 
     def release(self) -> None:

@@ -86,6 +86,7 @@ class MemoryMailbox:
         self._again: deque[int] = deque()
         self._held: dict[int, Held] = {}
         self._waiters: deque[Waiter] = deque()
+        self._forsaken = False
 
     @property
     def state(self) -> MailboxState:
@@ -102,6 +103,7 @@ class MemoryMailbox:
         taken: list[Delivery] = []
         while self.served and len(taken) < most and (held := self._next()) is not None:
             taken.append(self._hand_out(held))
+        self._forsaken = self._forsaken and not taken
         return taken
 
     def line_up(self, waiter: Waiter) -> None:
@@ -111,6 +113,17 @@ class MemoryMailbox:
     def leave(self, waiter: Waiter) -> None:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
+
+    def forsake(self, waiter: Waiter) -> None:
+        """Its fetch was ended from outside. The broker finds that out with the next message
+        that it tries on it, unless somebody looks at the mailbox before."""
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+            self._forsaken = True
+
+    def looked_at(self) -> None:
+        """Somebody asks how it stands: that, too, makes the broker find out."""
+        self._forsaken = False
 
     def serve(self) -> None:
         """Give what is there to those who wait."""
@@ -122,6 +135,13 @@ class MemoryMailbox:
                     return
             self._waiters.popleft()
             waiter.wake()
+        self._try_in_vain()
+
+    def _try_in_vain(self) -> None:
+        """A redelivery that was tried on a forsaken fetch goes to the end of its queue."""
+        if self._forsaken and self.served and (self._again or self._fresh):
+            self._forsaken = False
+            self._again.rotate(-1)
 
     def settle(self, position: int) -> bool:
         """Forget a message that was handed out, whoever holds it now."""
@@ -155,6 +175,7 @@ class MemoryMailbox:
     def reclaim(self) -> int:
         """Hand back all that is out, in the order of its positions: what somebody holds and
         what waits for a retry. What is queued already is counted, and keeps its place."""
+        self.looked_at()
         out = sorted(position for position, held in self._held.items() if not held.stuck)
         for position in out:
             self._requeue(position)
@@ -165,6 +186,7 @@ class MemoryMailbox:
         """The broker came back. Its queue of redeliveries was in its memory only: what was
         handed back is out again until its window ends, or until somebody reclaims it."""
         lost, self._again = sorted(self._again), deque()
+        self._forsaken = False
         for position in lost:
             held = self._held[position]
             held.queued = False
@@ -178,6 +200,7 @@ class MemoryMailbox:
 
     def stuck(self) -> list[Delivery]:
         """What the broker gave up on, oldest first; nothing while anything is in flight."""
+        self.looked_at()
         if not all(held.stuck for held in self._held.values()):
             return []
         return [self._delivery(held) for _, held in sorted(self._held.items())]
