@@ -137,6 +137,13 @@ QUEUE: Final[dict[str, queue_steps.Script]] = {
         queue_steps.PassTime(1),
         queue_steps.Say(0, "ack"),
     ),
+    "two that were failed together come back after their reader has left": (
+        queue_steps.Send(0, 1, "x", 5, 0),
+        queue_steps.Send(0, 2, "x", 5, 0),
+        queue_steps.Subscribe(0, 1),
+        queue_steps.Say(0, "nak"),
+        queue_steps.Detach(0, 1),
+    ),
     "what runs when the broker is killed is settled after it": (
         queue_steps.Subscribe(0, 0),
         queue_steps.Send(0, 1, "x", 1, 0),
