@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from actors.delivery import Delivery, Done, HandBack, Mailbox, Retry, Verdict
+from actors.delivery import Delivery, HandBack, Mailbox, Verdict
 from actors.ports import (
     Attachment,
     MailboxState,
@@ -204,9 +204,8 @@ class JetStreamBroker:
 
     def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
         self._wire.check_live()
+        self._settler.say(verdicts)
         for delivery, verdict in verdicts:
-            assert isinstance(verdict, Done | Retry), "what is confirmed is settled"
-            self._settler.say(delivery, verdict)
             self._told(delivery, verdict)
 
     def _told(self, delivery: Delivery, verdict: Verdict) -> None:

@@ -25,10 +25,12 @@ def read(subject: str) -> Receipt | None:
     # $JS.ACK.stream.consumer.count.sequence.turn.time.pending, or since 2.11 with a domain and
     # an account before the stream, and perhaps one more token at the end.
     first = 4 if len(tokens) == 9 else 6 if len(tokens) >= 11 else 0
-    numbers = tokens[first : first + 3]
-    if not first or not all(number.isdigit() for number in numbers):
+    if not first:
         return None
-    return Receipt(*map(int, numbers))
+    try:
+        return Receipt(int(tokens[first]), int(tokens[first + 1]), int(tokens[first + 2]))
+    except ValueError:
+        return None
 
 
 def write(stream: str, consumer: str, sequence: int, turn: int) -> str:

@@ -36,7 +36,7 @@ class Settler:
         naks is the order of redelivery), a Dead is stored and then confirmed as taken out."""
         match verdict:
             case Done() | Retry():
-                self.say(delivery, verdict)
+                self.say([(delivery, verdict)])
             case HandBack():
                 await self._confirmed(delivery, _NAK)
             case Dead(reason=reason):
@@ -45,14 +45,22 @@ class Settler:
             case _:
                 assert_never(verdict)
 
-    def say(self, delivery: Delivery, verdict: Done | Retry) -> None:
-        """What is sent and not waited for."""
-        word = _ACK if isinstance(verdict, Done) else _later(verdict.delay_s)
-        self._wire.send_soon(delivery.receipt, word)
+    def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """What is sent and not waited for: Done and Retry, and nothing else."""
+        self._wire.send_soon([(delivery.receipt, _said(verdict)) for delivery, verdict in verdicts])
 
     async def _confirmed(self, delivery: Delivery, word: bytes) -> None:
         """A nak that is not confirmed loses against a pull that follows it."""
         await self._wire.request(delivery.receipt, word, wait_s=CONFIRM_S)
+
+
+def _said(verdict: Verdict) -> bytes:
+    match verdict:
+        case Done():
+            return _ACK
+        case Retry(delay_s=delay_s):
+            return _later(delay_s)
+    raise AssertionError("what is confirmed is settled, not said")
 
 
 def _later(delay_s: float) -> bytes:

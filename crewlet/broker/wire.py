@@ -15,7 +15,7 @@ import asyncio
 import itertools
 import random
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -154,11 +154,13 @@ class Wire:
         self._push(client, data)
         return data
 
-    def send_soon(self, subject: str, body: bytes) -> None:
-        """`send`, but whatever goes out next may take it along: each write to the socket costs
-        more than an acknowledgement, and a drain of twenty conversations has twenty of them."""
+    def send_soon(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """`send` for several, and whatever goes out next may take them along: each write to the
+        socket costs more than an acknowledgement, and a drain of twenty conversations has
+        twenty of them."""
         client = self._current()
-        self._queue(client, command.pub_cmd(subject, "", body))
+        data = b"".join([command.pub_cmd(subject, "", body) for subject, body in messages])
+        self._queue(client, data)
         if self._soon is None:
             loop = asyncio.get_running_loop()
             self._soon = loop.call_later(SOON_S, self._kick_soon)

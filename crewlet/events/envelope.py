@@ -164,14 +164,12 @@ def decode(data: bytes) -> Event:
         raise CorruptEvent(f"not an event: {error}") from None
     if not wire.id or not wire.type:
         raise CorruptEvent("not an event: it has no id or no type")
-    for key in ENVELOPE_KEYS:
-        fields.pop(key, None)
     return Event(
         id=wire.id,
         type=wire.type,
         timestamp=wire.timestamp if wire.timestamp.tzinfo else wire.timestamp.replace(tzinfo=UTC),
         source=wire.source or "",
-        payload=_copied(wire.payload or {}),
+        payload=wire.payload or {},
         trace=Trace(
             trace_id=wire.trace_id, span_id=wire.span_id, parent_span_id=wire.parent_span_id
         ),
@@ -179,7 +177,7 @@ def decode(data: bytes) -> Event:
         parent_turn_id=wire.parent_turn_id,
         delegation_chain=wire.delegation_chain,
         node=wire.node,
-        body=_copied(fields),
+        body={key: value for key, value in fields.items() if key not in ENVELOPE_KEYS},
     )
 
 
@@ -188,11 +186,6 @@ def _raw(values: Mapping[str, object]) -> dict[str, Raw]:
         key: value if isinstance(value, Raw) else Raw(_encoder.encode(value))
         for key, value in values.items()
     }
-
-
-def _copied(values: dict[str, Raw]) -> dict[str, Raw]:
-    """Each value on its own: a Raw is a view that keeps the whole message alive."""
-    return {key: value.copy() for key, value in values.items()}
 
 
 def _read(values: Mapping[str, Raw], key: str, kind: Kind[T], default: T) -> T:
