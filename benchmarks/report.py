@@ -36,11 +36,12 @@ class Report:
         return {"name": self.name, "commit": commit(), "machine": machine(), "rows": rows}
 
     def as_table(self) -> str:
-        lines = [f"{'subject':<32} {'metric':<28} {'value':>12} {'unit':<8} of the limit"]
+        wide = max((len(row.subject) for row in self.rows), default=0)
+        lines = [f"{'subject':<{wide}} {'metric':<28} {'value':>12} {'unit':<8} of the limit"]
         for row in self.rows:
             ratio = "" if row.ratio_to_limit is None else f"{row.ratio_to_limit:.2f}"
             lines.append(
-                f"{row.subject:<32} {row.metric:<28} {row.value:>12} {row.unit:<8} {ratio}"
+                f"{row.subject:<{wide}} {row.metric:<28} {row.value:>12} {row.unit:<8} {ratio}"
             )
         return "\n".join(lines)
 
