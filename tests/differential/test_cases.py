@@ -190,10 +190,11 @@ def test_a_second_fetch_is_refused_and_leaves_the_first_alone(real: Real) -> Non
         box = topics.inbox_of("impatient")
         await client.ensure(box)
         attachment = await client.attach(box, 1)
-        fetch = asyncio.create_task(client.fetch(attachment, 1, 3.0))
+        fetch = asyncio.create_task(client.fetch(attachment, 1, 1.0))
         await asyncio.sleep(0.1)
         with pytest.raises(RuntimeError):
             await client.fetch(attachment, 1, 0.0)
+        await asyncio.sleep(0.2)  # whatever the refusal has set off is at its end
         await client.publish(box.topic, b"a", message_id="a")
         try:
             assert [one.body for one in await fetch] == [b"a"]
