@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -24,6 +24,11 @@ from crewlet.broker.wire import Wire
 log = structlog.get_logger(__name__)
 
 CONFIRM_S: Final = 5.0
+
+MOST_GHOSTS: Final = 100_000
+"""The longest stretch of a stream that is gone through for notes of messages that are gone."""
+
+ACK: Final = b"+ACK"
 
 
 class Mailboxes:
@@ -90,20 +95,35 @@ class Mailboxes:
             return 0
         stream, consumer = names.stream_of(mailbox.topic), names.consumer(mailbox)
         last, turn = info["delivered"]["stream_seq"], info["delivered"]["consumer_seq"]
-        sequence, count = info["ack_floor"]["stream_seq"] + 1, 0
+        floor = info["ack_floor"]["stream_seq"]
+        sequence, there, count = floor + 1, set[int](), 0
         while sequence <= last:
             question = {"seq": sequence, "next_by_subj": mailbox.topic}
             message = await self._api.message(stream, question)
             if message is None or message.sequence > last:
                 break
             sequence = message.sequence + 1
+            there.add(message.sequence)
             said = word(message.sequence)
             if said is not None:
                 receipt = receipts.write(stream, consumer, message.sequence, turn)
                 await self._wire.request(receipt, said, wait_s=CONFIRM_S)
                 count += 1
+        pending = int(info["num_ack_pending"])
+        if len(there) < pending and last - floor <= MOST_GHOSTS:
+            ghosts = (seq for seq in range(floor + 1, last + 1) if seq not in there)
+            await self._lay(receipts.write(stream, consumer, seq, turn) for seq in ghosts)
         # A message that only another group still needs was walked too; the broker ignored that.
-        return min(count, int(info["num_ack_pending"]))
+        return min(count, pending)
+
+    async def _lay(self, ghosts: Iterable[str]) -> None:
+        """Acknowledge what is counted as out and is not there any more.
+
+        A server that was killed may come back with the message gone and its own note of it
+        kept; only its ack window would end that. What is not out is ignored.
+        """
+        self._wire.send_soon((receipt, ACK) for receipt in ghosts)
+        await self._wire.barrier(CONFIRM_S)
 
     async def _create(self, stream: str, mailbox: Mailbox) -> bool:
         if await self.info(mailbox) is not None:
