@@ -87,6 +87,7 @@ class JetStreamBroker:
         self._started = False
         self._gate = asyncio.Lock()
         self._down_since: float | None = None
+        self._connections = 0
         self._pulls: set[Pull] = set()
         self._held: dict[Mailbox, Held] = {}
         self._wire.on_down.append(self._went_down)
@@ -170,11 +171,16 @@ class JetStreamBroker:
             care=self,
         )
         self._pulls.add(pull)
+        held = self._held.get(mailbox)
+        if held is not None and held.connection != self._connections and not held.empty:
+            pull.came_up(ours=True)  # the connection broke while nobody was attached
         return pull
 
     async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
         pull = _own(attachment)
         self._wire.check_live()
+        if pull.fetching:
+            raise RuntimeError(f"a second fetch on {pull.mailbox}: one at a time")
         if pull.cleanup is not None:
             await asyncio.wait({pull.cleanup})
         try:
@@ -184,7 +190,9 @@ class JetStreamBroker:
             # back what it had already sent. The next fetch, or the release, waits for that.
             pull.cleanup = asyncio.create_task(self._hand_back(pull))
             raise
-        self._held.setdefault(pull.mailbox, Held()).took(deliveries)
+        held = self._held.setdefault(pull.mailbox, Held())
+        held.connection = self._connections
+        held.took(deliveries)
         return deliveries
 
     async def recall(self, attachment: Attachment) -> None:
@@ -226,7 +234,10 @@ class JetStreamBroker:
 
     async def reclaim(self, mailbox: Mailbox) -> int:
         with _in_words_of_the_port():
-            return await self._mailboxes.reclaim(mailbox, Held().word)
+            count = await self._mailboxes.reclaim(mailbox, Held().word)
+        if held := self._held.get(mailbox):
+            held.connection = self._connections  # nothing is left to be said again
+        return count
 
     async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
         with _in_words_of_the_port():
@@ -335,6 +346,7 @@ class JetStreamBroker:
         except Unavailable as error:
             log.warning("broker_repair_failed", mailbox=str(pull.mailbox), error=str(error))
             return False
+        held.connection = self._connections
         if count:
             log.info("broker_mail_repaired", mailbox=str(pull.mailbox), count=count)
         return True
@@ -345,6 +357,7 @@ class JetStreamBroker:
             pull.went_down()
 
     def _came_up(self) -> None:
+        self._connections += 1
         since, self._down_since = self._down_since, None
         outage_s = time.monotonic() - since if since is not None else 0.0
         for pull in self._pulls:

@@ -218,6 +218,7 @@ class MemoryClient:
                 box.retry(delivery.position, delay_s)
             case HandBack():
                 box.hand_back(delivery.position)
+                box.remember(delivery.position, lambda: self._live)
 
     async def _reach(self) -> None:
         """The way to the broker: others run meanwhile, and either end may be gone."""

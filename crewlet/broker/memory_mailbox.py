@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,6 +38,10 @@ class Mail(Struct, frozen=True):
     body: bytes
 
 
+def _by_nobody() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Held:
     """A message that was handed out at least once and is not settled for good."""
@@ -49,6 +54,8 @@ class Held:
     """The same as the broker wrote it down; it is not told of a hand-back."""
     queued: bool = False
     timer: asyncio.TimerHandle | None = None
+    remembered: Callable[[], bool] = _by_nobody
+    """Whether whoever handed it back still lives: it would say so again after a restart."""
 
     @property
     def stuck(self) -> bool:
@@ -172,6 +179,11 @@ class MemoryMailbox:
         if self._requeue(position):
             self.serve()
 
+    def remember(self, position: int, alive: Callable[[], bool]) -> None:
+        """Somebody handed this back, and will say so again while it lives."""
+        if held := self._held.get(position):
+            held.remembered = alive
+
     def reclaim(self) -> int:
         """Hand back all that is out, in the order of its positions: what somebody holds and
         what waits for a retry. What is queued already is counted, and keeps its place."""
@@ -184,11 +196,15 @@ class MemoryMailbox:
 
     def restarted(self) -> None:
         """The broker came back. Its queue of redeliveries was in its memory only: what was
-        handed back is out again until its window ends, or until somebody reclaims it."""
+        handed back is out again until its window ends, or until somebody reclaims it - or, if
+        the client that handed it back lives, until that has said so again, in order."""
         lost, self._again = sorted(self._again), deque()
         self._forsaken = False
         for position in lost:
             held = self._held[position]
+            if held.remembered():
+                self._again.append(position)
+                continue
             held.queued = False
             self._arm_at(held, held.until)
         self._expire()

@@ -19,6 +19,10 @@ CONFIRM_S: Final = 5.0
 SAID: Final = 64
 """Acks of a mailbox that are remembered: more than are on their way at any time."""
 
+BACK: Final = 1024
+"""Hand-backs of a mailbox that are remembered until they come again: the server keeps its queue
+of them in memory only, and forgets it when it is killed."""
+
 _ACK: Final = b"+ACK"
 _NAK: Final = b"-NAK"
 _TERM: Final = b"+TERM"
@@ -81,16 +85,19 @@ class Held:
         self._out: set[int] = set()
         self._resting: dict[int, float] = {}
         self._done: deque[int] = deque(maxlen=SAID)
+        self._back: dict[int, None] = {}
+        self.connection = 0
 
     @property
     def empty(self) -> bool:
-        """Nothing is out, and nothing rests."""
-        return not self._out and not self._resting
+        """Nothing is out, nothing rests, and nothing was handed back."""
+        return not self._out and not self._resting and not self._back
 
     def took(self, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries:
             self._out.add(delivery.position)
             self._resting.pop(delivery.position, None)
+            self._back.pop(delivery.position, None)
 
     def told(self, position: int, verdict: Verdict) -> None:
         self._out.discard(position)
@@ -99,10 +106,15 @@ class Held:
             self._resting[position] = time.monotonic() + verdict.delay_s
         elif isinstance(verdict, Done):
             self._done.append(position)
+        elif isinstance(verdict, HandBack):
+            self._back[position] = None
+            if len(self._back) > BACK:
+                self._back.pop(next(iter(self._back)))
 
     def knows(self, position: int) -> bool:
         """Whether this process was ever handed the message, as far as it remembers."""
-        return position in self._out or position in self._resting or position in self._done
+        known = (self._out, self._resting, self._done, self._back)
+        return any(position in positions for positions in known)
 
     def word(self, position: int) -> bytes | None:
         """What to say about a message that the broker counts as out; None: it is here."""
