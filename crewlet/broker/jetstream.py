@@ -30,7 +30,7 @@ from crewlet.broker.kv import JetStreamStore
 from crewlet.broker.mailboxes import Mailboxes
 from crewlet.broker.patterns import namespace_of
 from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription
-from crewlet.broker.pull import ID_HEADER, Pull
+from crewlet.broker.pull import EXPIRY_S, ID_HEADER, SHARED_EXPIRY_S, Pull
 from crewlet.broker.questions import Questions
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
 from crewlet.broker.settle import Held, Settler
@@ -169,6 +169,7 @@ class JetStreamBroker:
             stream=info["stream_name"],
             consumer=info["name"],
             care=self,
+            expiry_s=EXPIRY_S if self._exclusive else SHARED_EXPIRY_S,
         )
         self._pulls.add(pull)
         held = self._held.get(mailbox)

@@ -25,10 +25,14 @@ from crewlet.broker.wire import Wire
 
 log = structlog.get_logger(__name__)
 
-EXPIRY_S: Final = (200.0, 300.0)
-"""How long one pull stays parked; spread, so that a thousand do not end in the same second.
-Long, because asking again is what an idle seat costs (docs/benchmarks.md, idle); a pull that a
-server has lost is noticed by its connection, and asked for again then."""
+EXPIRY_S: Final = (400.0, 600.0)
+"""How long a pull stays parked at a server of our own; spread, so that a thousand do not end in
+the same second. Long, because asking again is what an idle seat costs (docs/benchmarks.md); a
+pull that this server has lost is noticed by the connection, which broke with it."""
+
+SHARED_EXPIRY_S: Final = (24.0, 30.0)
+"""The same at a server of somebody else's: a cluster that elects a leader may lose a parked pull
+while our connection stays up."""
 
 GRACE_S: Final = 2.0
 """How much later than its expiry a pull may end before we stop believing in it."""
@@ -70,6 +74,7 @@ class Pull:
         stream: str,
         consumer: str,
         care: Care,
+        expiry_s: tuple[float, float] = SHARED_EXPIRY_S,
     ) -> None:
         self._wire = wire
         self._mailbox = mailbox
@@ -86,6 +91,7 @@ class Pull:
         self._quieting: asyncio.Task[None] | None = None
         self._recalled = False
         self._care = care
+        self._expiry_s = expiry_s
         self._broken = False
         self.fetching = False
         self.released = False
@@ -193,7 +199,10 @@ class Pull:
             self._inbox = self._wire.new_inbox()
             self._route = self._wire.route(f"{self._inbox}.*", self._deliver)
         self._number += 1
-        expiry_s = min(left_s, random.uniform(*EXPIRY_S))  # noqa: S311
+        least_s, most_s = self._expiry_s
+        if self._number == 1:  # a thousand that attach together do not end together
+            least_s = 0.0
+        expiry_s = min(left_s, random.uniform(least_s, most_s))  # noqa: S311
         self._wire.send(self._subject, self._request(expiry_s), f"{self._inbox}.{self._number}")
         reason = await self._wait(expiry_s + GRACE_S)
         if reason in ("", "lost"):
