@@ -73,6 +73,7 @@ def _reconnects(client: JetStreamBroker) -> int:
 
 
 @pytest.mark.certifies(43, 49)
+@pytest.mark.field("C01")
 def test_the_largest_message_that_is_taken_always_becomes_a_dead_letter(tmp_path: Path) -> None:
     async def play() -> None:
         async with serving(tmp_path) as real:

@@ -193,8 +193,8 @@ def test_as_process_1_it_stops_and_reaps(tmp_path: Path) -> None:
             states = [p.status() for p in inside.children(recursive=True)]
             return states.count(psutil.STATUS_ZOMBIE)
 
-        until(lambda: zombies() == 0, 10, why="orphans are reaped")
+        until(lambda: zombies() == 0, 20, why="orphans are reaped")
         inside.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(20) == 0
     finally:
         node.end()
