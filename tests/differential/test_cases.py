@@ -193,6 +193,7 @@ QUEUE: Final[dict[str, queue_steps.Script]] = {
 }
 
 
+@pytest.mark.certifies(12)
 @pytest.mark.parametrize("name", QUEUE)
 def test_queue(bench: Bench, name: str) -> None:
     parted = bench.difference(queue_play.Player, QUEUE[name])
@@ -222,6 +223,7 @@ def test_a_second_fetch_is_refused_and_leaves_the_first_alone(real: Real) -> Non
     asyncio.run(main())
 
 
+@pytest.mark.certifies(57)
 @pytest.mark.parametrize("name", PORT)
 def test_port(bench: Bench, name: str) -> None:
     parted = bench.difference(port_play.Player, PORT[name])

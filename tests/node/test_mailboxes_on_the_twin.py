@@ -1,0 +1,99 @@
+"""Mailboxes stand before any seat is worked; and the twin plays a company the same way twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from actors.delivery import Mailbox
+from actors.system import LoopClock, run_virtual
+from crewlet import topics
+from crewlet.broker.memory import MemoryBroker
+from crewlet.broker.memory_client import MemoryClient
+from crewlet.company import parse_company
+from crewlet.events.envelope import decode
+from crewlet.node import Node
+from crewlet.turn import Turn
+
+COMPANY = """
+name: Company T
+roles:
+  - {name: Boss, handle: boss, kind: human}
+  - {name: Dev, handle: dev}
+  - {name: Ops, handle: ops}
+"""
+
+
+class Watched(MemoryClient):
+    """Notes what is made and what is attached, in order."""
+
+    said: list[tuple[str, str]]
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        made = await super().ensure(mailbox)
+        self.said.append(("ensured", mailbox.topic))
+        return made
+
+    async def attach(self, mailbox: Mailbox, epoch: int) -> Any:
+        self.said.append(("attached", mailbox.topic))
+        return await super().attach(mailbox, epoch)
+
+
+@pytest.mark.certifies(33, 132)
+def test_every_agents_mailbox_is_made_before_any_is_attached() -> None:
+    async def main() -> list[tuple[str, str]]:
+        client = Watched(MemoryBroker(), "n1")
+        client.said = []
+        node = Node(
+            parse_company(COMPANY),
+            broker=client,
+            clock=LoopClock(asyncio.get_running_loop()),
+            web=False,
+            admin=False,
+        )
+        async with node:
+            return list(client.said)
+
+    said = run_virtual(main)
+    first = next(n for n, (verb, _) in enumerate(said) if verb == "attached")
+    made = [topic for verb, topic in said[:first] if verb == "ensured"]
+    assert {topics.inbox("dev"), topics.inbox("ops"), topics.INBOUND} <= set(made)
+    assert topics.inbox("boss") not in [topic for _, topic in said]
+    assert all(verb == "attached" for verb, _ in said[first:])
+
+
+async def _played() -> list[tuple[str, str, float]]:
+    """What happened, and when, without the ids that differ each time."""
+    broker = MemoryBroker()
+
+    async def turn(given: Turn) -> str:
+        await asyncio.sleep(0.1 * len(given.events[0].body))
+        if given.attempt < 3 and given.seat.handle == "ops":
+            raise RuntimeError("not yet")
+        return given.events[0].body
+
+    node = Node(
+        parse_company(COMPANY),
+        turn=turn,
+        broker=broker.client("n1"),
+        clock=LoopClock(asyncio.get_running_loop()),
+        web=False,
+        admin=False,
+    )
+    async with node:
+        for text in ("a", "bb", "ccc"):
+            await node.send("dev", text)
+            await node.send("ops", text)
+        await asyncio.sleep(60)
+        recent = await node.broker.recent(topics.EVENTS, 1000)
+    events = [decode(body) for _, body in recent]
+    return [(e.type, e.value("answer", str, ""), e.timestamp.timestamp()) for e in events]
+
+
+@pytest.mark.certifies(13)
+def test_the_same_calls_give_the_same_history() -> None:
+    once, again = run_virtual(_played, seed=7), run_virtual(_played, seed=7)
+    assert once == again
+    assert sum(kind == "agent_turn_completed" for kind, _, _ in once) == 3 + 9
