@@ -26,7 +26,6 @@ MAILBOX_EXISTS: Final = 10148
 STREAM_MISSING: Final = 10059
 STREAM_EXISTS: Final = 10058
 MESSAGE_MISSING: Final = 10037
-SEQUENCE_MISSING: Final = 10043
 _NO_LEADER: Final = (10008, 10023, 10076)
 """No leader yet, or a resource that is not there yet: a server that has just come back."""
 

@@ -26,7 +26,7 @@ from actors.system import SystemClock
 from crewlet import topics
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
-from crewlet.company import Company, NodeSettings, Seat, load_company
+from crewlet.company import Company, HandlerSpec, NodeSettings, Seat, load_company
 from crewlet.errors import NodeRefused
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
@@ -258,12 +258,12 @@ class Node:
     # -- how seats are made -----------------------------------------------------------
 
     def _handler(self, seat: Seat) -> Handler | None:
-        """The seat's own, else the embedder's, else the company's. ConfigError if it is broken."""
-        if seat.handler is None and self._turn is not None:
+        """What works the seat; ConfigError if it is broken."""
+        spec = self._handler_spec(seat)
+        if spec is None and self._turn is not None:
             return wrap(
                 self._turn, TURN_TIMEOUT_S, on_overdue=self.turns.overdue, strays=self.strays
             )
-        spec = self.company.handler_of(seat)
         if spec is None:
             log.warning("seat_without_handler", seat=seat.handle)
             return None
@@ -274,6 +274,12 @@ class Node:
             secrets=self._secrets(),
             strays=self.strays,
         )
+
+    def _handler_spec(self, seat: Seat) -> HandlerSpec | None:
+        """The seat's own, else the embedder's callable (None here), else the company's."""
+        if seat.handler is None and self._turn is not None:
+            return None
+        return self.company.handler_of(seat)
 
     def _secrets(self) -> list[str]:
         github = self.company.integrations.github
@@ -312,8 +318,8 @@ class Node:
             topics.control_of(seat.handle),
             topics.reflect_of(seat.handle),
         )
-        spec = self.company.handler_of(seat)
-        timeout_s = spec.timeout_s if spec and self._turn is None else TURN_TIMEOUT_S
+        spec = self._handler_spec(seat)
+        timeout_s = TURN_TIMEOUT_S if spec is None else spec.timeout_s
         run = _nobody if handler is None else Dispatch(seat, handler, timeout_s, services).run
         return SeatSpec(
             handle=seat.handle,

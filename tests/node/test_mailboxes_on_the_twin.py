@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.delivery import Mailbox
+from actors.delivery import Ack, Mailbox
 from actors.system import LoopClock, run_virtual
 from crewlet import topics
 from crewlet.broker.memory import MemoryBroker
@@ -97,3 +97,39 @@ def test_the_same_calls_give_the_same_history() -> None:
     once, again = run_virtual(_played, seed=7), run_virtual(_played, seed=7)
     assert once == again
     assert sum(kind == "agent_turn_completed" for kind, _, _ in once) == 3 + 9
+
+
+def test_a_turn_is_told_the_deadline_of_the_handler_that_runs_it() -> None:
+    """A seat's own handler goes before the embedder's, and so does its time."""
+    company = parse_company(
+        COMPANY.replace(
+            "handle: ops}", "handle: ops, handler: {python: 'json:dumps', timeout_s: 60}}"
+        )
+    )
+    told: dict[str, float] = {}
+
+    async def main() -> None:
+        node = Node(
+            company,
+            turn=lambda given: None,
+            broker=MemoryBroker().client("n1"),
+            clock=LoopClock(asyncio.get_running_loop()),
+            web=False,
+            admin=False,
+        )
+
+        async def seen(given: Turn) -> Ack:
+            assert given.deadline is not None
+            now = node.clock.now()
+            told[given.seat.handle] = (given.deadline - now).total_seconds()
+            return Ack()
+
+        made = node._handler
+        node._handler = lambda seat: made(seat) and seen  # type: ignore[method-assign]
+        async with node:
+            await node.send("dev", "whose?")
+            await node.send("ops", "whose?")
+            await asyncio.sleep(5)
+
+    run_virtual(main)
+    assert {seat: round(left) for seat, left in told.items()} == {"dev": 1800, "ops": 60}
