@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -17,6 +18,7 @@ from actors.messages import (
     RecallBox,
     ReleaseBox,
     SettleBox,
+    Stepped,
 )
 from actors.plan import BoxPlan
 from actors.system import Actor, Address, Supervision
@@ -116,11 +118,14 @@ class Box:
     # -- the machine ------------------------------------------------------------------
 
     def step(self, given: signals.Input) -> None:
+        before = self.machine.state
         try:
             effects = self.machine.step(given)
         except IllegalInput as error:
             log.error("illegal_input", box=self.name, error=str(error))
             raise
+        if self.plan.watcher is not None:
+            self.plan.watcher(_stepped(self.name, given, before, self.machine.state, effects))
         for effect in effects:
             self._carry_out(effect)
 
@@ -170,3 +175,14 @@ class Box:
             held=machine.held,
             running=machine.running.key if machine.running else None,
         )
+
+
+def _stepped(
+    box: str,
+    given: signals.Input,
+    before: signals.State,
+    after: signals.State,
+    effects: Sequence[signals.Effect],
+) -> Stepped:
+    asked = tuple(type(effect).__name__ for effect in effects)
+    return Stepped(box, type(given).__name__, before.value, after.value, asked)

@@ -38,6 +38,7 @@ from actors.messages import (
     LifeCleared,
     Refused,
     TurnEnded,
+    Watch,
 )
 from actors.plan import Plan
 from actors.ports import Unavailable
@@ -191,6 +192,13 @@ class MailActor(Actor):
     def on_describe(self, _: Describe, sender: Address) -> None:
         states = tuple(box.state() for box in self._boxes.values())
         self.tell(sender, Description(self._plan.name, states))
+
+    @handles(Watch, urgent=True)
+    def on_watch(self, watch: Watch, sender: Address) -> None:
+        """Kept in the plan: whoever watches sees a consumer that broke begin again."""
+        for box in self._plan.boxes.values():
+            box.watcher = watch.heard
+        self.on_describe(Describe(), sender)
 
     # -- the drain --------------------------------------------------------------------
 

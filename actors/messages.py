@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -238,6 +238,24 @@ class Description(Struct, frozen=True):
     boxes: tuple[BoxState, ...]
 
 
+class Stepped(Struct, frozen=True):
+    """One step of a box's machine: what came, and what became of it. `effects` are the kinds
+    of what it asked for, in order."""
+
+    box: str
+    given: str
+    before: str
+    after: str
+    effects: tuple[str, ...]
+
+
+class Watch(Struct, frozen=True):
+    """Call `heard` with each step of every box from now on, or nobody any more; answered by
+    `Description`. It is called inside the actor: it may neither wait nor raise."""
+
+    heard: Callable[[Stepped], None] | None
+
+
 # -- to the root, from outside --------------------------------------------------------
 
 
@@ -273,6 +291,6 @@ class Consume(Struct, frozen=True):
 
 
 class Whereabouts(Struct, frozen=True):
-    """Answered by the address of the consumer of this name, or None."""
+    """Answered by the address of the consumer of this name, or of the gateway, or None."""
 
     name: str

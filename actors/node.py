@@ -163,7 +163,8 @@ class NodeActor(Actor):
 
     @handles(Whereabouts)
     def on_whereabouts(self, wanted: Whereabouts, sender: Address) -> None:
-        self.tell(sender, self._children.get(wanted.name))
+        gateway = self._gateway if wanted.name == GATEWAY else None
+        self.tell(sender, self._children.get(wanted.name, gateway))
 
     # -- drain ------------------------------------------------------------------------
 

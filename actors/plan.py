@@ -7,10 +7,11 @@ only state that two incarnations share, and only their own actor writes to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
+from actors.messages import Stepped
 from actors.ports import Consumed
 from actors.system import Address
 
@@ -25,6 +26,7 @@ class BoxPlan(Struct):
     reclaim: bool = False
     quiesced: bool = False
     holds: dict[str, None] = field(default_factory=dict)
+    watcher: Callable[[Stepped], None] | None = None
     attacher: Address | None = None
     detacher: Address | None = None
 

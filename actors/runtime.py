@@ -19,15 +19,27 @@ from actors.messages import (
     Detach,
     Detached,
     DrainNode,
+    InFlight,
+    ListInFlight,
     NodeDrained,
     NodeStarted,
     Refused,
     StartNode,
+    Stepped,
+    Watch,
     Whereabouts,
 )
-from actors.node import NodeActor, NodeSpec
+from actors.node import GATEWAY, NodeActor, NodeSpec
 from actors.ports import Clock, Consumed
-from actors.system import Actor, Address, AsyncioSystemBase, Supervision, Terminated, handles
+from actors.system import (
+    Actor,
+    Address,
+    AsyncioSystemBase,
+    Snapshot,
+    Supervision,
+    Terminated,
+    handles,
+)
 
 START_TIMEOUT_S: Final = 120.0
 ASK_TIMEOUT_S: Final = 5.0
@@ -123,6 +135,16 @@ class SeatRuntime:
         answer = await self._ask(name, Brake(box, signal))
         return answer.before if isinstance(answer, Braked) else None
 
+    async def watch(self, name: str, heard: Callable[[Stepped], None] | None) -> bool:
+        """Call `heard` with each step of the consumer's machines, or nobody any more. It runs
+        inside the actor: it may neither wait nor raise. False where there is no such consumer."""
+        return isinstance(await self._ask(name, Watch(heard)), Description)
+
+    async def in_flight(self) -> Sequence[InFlight]:
+        """What this node was handed and has not settled yet, as its gateway knows it."""
+        lines = await self._ask(GATEWAY, ListInFlight())
+        return lines if isinstance(lines, tuple) else ()
+
     async def _ask(
         self, name: str, message: object, timeout_s: float = ASK_TIMEOUT_S
     ) -> object | None:
@@ -148,6 +170,6 @@ class SeatRuntime:
         await self._base.stop(self._watchman, timeout_s=ASK_TIMEOUT_S)
         await self._base.shutdown_async(ASK_TIMEOUT_S)
 
-    def tree(self) -> Sequence[object]:
+    def tree(self) -> Sequence[Snapshot]:
         """The actors as they stand: name, class, state, mailbox depth, restarts, children."""
         return self._base.tree()
