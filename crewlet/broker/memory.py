@@ -130,7 +130,8 @@ class MemoryBroker:
         known = namespace.known(message_id, _loop_now())
         if known is not None:
             return Receipt(known, duplicate=True)
-        mail = Mail(namespace.append(topic, message_id, body, _loop_now()), message_id, body)
+        position = namespace.append(topic, message_id, body, _loop_now())
+        mail = Mail(position, message_id, body, self._now())
         for box in self._mailboxes.get(topic, {}).values():
             box.put(mail)
         self.broadcast.tell(topic, body)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from actors.delivery import Delivery, Mailbox
 from actors.ports import MailboxState
+from crewlet.broker.port import Waiting
 
 ACK_WINDOW_S: Final = 1800.0
 """How long a message that was handed out is nobody else's (docs/contract.md 42)."""
@@ -36,6 +38,7 @@ class Mail(Struct, frozen=True):
     position: int
     message_id: str
     body: bytes
+    at: datetime
 
 
 def _by_nobody() -> bool:
@@ -184,11 +187,17 @@ class MemoryMailbox:
         if held := self._held.get(position):
             held.remembered = alive
 
-    def reclaim(self) -> int:
+    @property
+    def outstanding(self) -> list[int]:
+        """The positions that are out, oldest first: held by somebody, waiting for a retry, or
+        queued after they were handed back."""
+        self.looked_at()
+        return sorted(position for position, held in self._held.items() if not held.stuck)
+
+    def reclaim(self, spared: Container[int] = ()) -> int:
         """Hand back all that is out, in the order of its positions: what somebody holds and
         what waits for a retry. What is queued already is counted, and keeps its place."""
-        self.looked_at()
-        out = sorted(position for position, held in self._held.items() if not held.stuck)
+        out = [position for position in self.outstanding if position not in spared]
         for position in out:
             self._requeue(position)
         self.serve()
@@ -220,6 +229,17 @@ class MemoryMailbox:
         if not all(held.stuck for held in self._held.values()):
             return []
         return [self._delivery(held) for _, held in sorted(self._held.items())]
+
+    def peek(self, most: int) -> list[Waiting]:
+        """What is not settled, by position; nothing is handed out by it."""
+        self.looked_at()
+        mail = [*((one.mail, True) for one in self._held.values())]
+        mail += [(one, False) for one in self._fresh]
+        mail.sort(key=lambda one: one[0].position)
+        return [
+            Waiting(one.position, one.at, one.message_id, one.body, out)
+            for one, out in mail[: max(0, most)]
+        ]
 
     def close(self) -> None:
         """The mailbox is destroyed: its mail is gone, and nobody waits for it any more."""

@@ -33,6 +33,17 @@ class DeadLetter(Struct, frozen=True):
     body: bytes
 
 
+class Waiting(Struct, frozen=True):
+    """A message that a mailbox has not settled, as `peek` shows it. `at` (UTC) is when it was
+    stored; `handed_out` says that it was delivered at least once."""
+
+    position: int
+    at: datetime
+    message_id: str
+    body: bytes
+    handed_out: bool
+
+
 class Subscription(Protocol):
     """A broadcast subscription of this process."""
 
@@ -87,6 +98,10 @@ class CompanyBroker(Broker, Protocol):
     async def recent(self, pattern: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The newest `most` retained messages, oldest first. Only crewlet.events.* and
         crewlet.config.* are retained; other namespaces are an empty answer."""
+
+    async def peek(self, mailbox: Mailbox, most: int) -> Sequence[Waiting]:
+        """The oldest `most` (100 at the most) messages that the mailbox has not settled, oldest
+        first. Nothing is handed out or counted by it. No mailbox is an empty answer."""
 
     async def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """The newest `limit` dead letters, newest first."""
