@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.ports import Unavailable
+from crewlet.broker.route import read_headers
 from crewlet.broker.wire import NoResponders, Wire
 
 WAIT_S: Final = 5.0
@@ -45,7 +46,7 @@ class Stored(msgspec.Struct, frozen=True):
     sequence: int
     at: datetime
     body: bytes
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
 
 class Api:
@@ -138,13 +139,3 @@ def timestamp(text: str) -> datetime:
     head, _, fraction = text.removesuffix("Z").partition(".")
     micros = int((fraction + "000000")[:6])
     return datetime.fromisoformat(head).replace(microsecond=micros, tzinfo=UTC)
-
-
-def read_headers(block: bytes) -> dict[str, str]:
-    """A header block as it was stored; a line that is none is passed over."""
-    headers = {}
-    for line in block.split(b"\r\n")[1:]:
-        name, colon, value = line.partition(b":")
-        if colon:
-            headers[name.decode(errors="replace")] = value.strip().decode(errors="replace")
-    return headers

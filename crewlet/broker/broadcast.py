@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import structlog
-from nats.aio.msg import Msg
 
 from crewlet.broker.patterns import namespace_of
 from crewlet.broker.port import Listen
+from crewlet.broker.route import Message
 from crewlet.broker.wire import Wire
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ class Broadcast:
             self._open = False
             self._wire.drop(self._route)
 
-    def _deliver(self, message: Msg) -> None:
+    def _deliver(self, message: Message) -> None:
         if not self._open:
             return
         try:

@@ -14,6 +14,7 @@ from nats import errors as nats_errors
 from nats.aio.client import Client, Server
 
 from actors.ports import Unavailable
+from crewlet.broker.quick import QuickParser
 from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
@@ -66,6 +67,7 @@ async def dial(address: Address, hooks: Hooks, wait_s: float) -> Client:
     turned us away, or could not carry our records.
     """
     client = Client()
+    client._ps = QuickParser(client)
     # Without allow_reconnect nats-py raises the server's first refusal instead of repeating it;
     # a server that is not there is dialed again until the deadline either way.
     dialing = asyncio.create_task(client.connect(allow_reconnect=False, **_options(address, hooks)))

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from nats.aio.msg import Msg
 
 from actors.ports import Unavailable
 from crewlet.broker.api import STREAM_MISSING, WAIT_S, Api, ApiError, Stored, timestamp
-from crewlet.broker.route import status
+from crewlet.broker.route import Message, status
 from crewlet.broker.wire import Wire
 
 MOST: Final = 10_000
@@ -82,8 +81,8 @@ class History:
         page: list[Stored] = []
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-        def deliver(message: Msg) -> None:
-            headers = message.headers or {}
+        def deliver(message: Message) -> None:
+            headers = message.headers
             if "Nats-Sequence" in headers:
                 page.append(_stored(message.data, headers))
             elif not done.done():

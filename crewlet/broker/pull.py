@@ -14,12 +14,11 @@ from typing import Final, Protocol
 
 import msgspec
 import structlog
-from nats.aio.msg import Msg
 
 from actors.delivery import Delivery, Mailbox
 from actors.ports import NoMailbox, NotLive, Unavailable
 from crewlet.broker import receipts
-from crewlet.broker.route import Route, status
+from crewlet.broker.route import Message, Route, status
 from crewlet.broker.topology import SECOND
 from crewlet.broker.wire import Wire
 
@@ -95,6 +94,7 @@ class Pull:
         self._broken = False
         self.fetching = False
         self.released = False
+        self.abandoned = False
         self.cleanup: asyncio.Task[None] | None = None
 
     @property
@@ -128,6 +128,13 @@ class Pull:
             self._recalled = True
             await self.quiet()
             self._ended("recalled")
+
+    async def abandon(self) -> None:
+        """End the pull, and drop what came of it and still comes: nobody is told of it."""
+        self.abandoned = self.released = True
+        await self.recall()
+        await self.quiet()
+        self.leftovers()
 
     async def quiet(self) -> None:
         """End the pull at the server. Afterwards all that was sent to us is in `leftovers`,
@@ -218,13 +225,13 @@ class Pull:
 
     async def _wait(self, timeout_s: float) -> str:
         """Why it was ended; empty when it was not, in time."""
-        self._end = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._end = loop.create_future()
+        clock = loop.call_later(timeout_s, self._ended, "")  # less than half of asyncio.timeout
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._end
-        except TimeoutError:
-            return ""
+            return await self._end
         finally:
+            clock.cancel()
             self._end = None
 
     def _ended(self, reason: str) -> None:
@@ -243,7 +250,7 @@ class Pull:
         # A server that lived and did not answer may have sent more than we have seen.
         self._broken = self._broken or (self._wire.connected and not complete)
 
-    def _deliver(self, message: Msg) -> None:
+    def _deliver(self, message: Message) -> None:
         """Inside the read loop: a message of the pull, or the status that ends it."""
         if receipts.is_receipt(message.reply):
             self._arrived.append(_delivery(self._mailbox, message))
@@ -253,7 +260,7 @@ class Pull:
             self._ended(_reason(message))
 
 
-def _delivery(mailbox: Mailbox, message: Msg) -> Delivery:
+def _delivery(mailbox: Mailbox, message: Message) -> Delivery:
     known = receipts.read(message.reply)
     return Delivery(
         mailbox=mailbox,
@@ -261,13 +268,13 @@ def _delivery(mailbox: Mailbox, message: Msg) -> Delivery:
         count=known.count if known else None,
         position=known.sequence if known else 0,
         receipt=message.reply,
-        message_id=(message.headers or {}).get(ID_HEADER, ""),
+        message_id=message.headers.get(ID_HEADER, ""),
     )
 
 
-def _reason(message: Msg) -> str:
+def _reason(message: Message) -> str:
     code = status(message)
-    text = (message.headers or {}).get("Description", "").lower()
+    text = message.headers.get("Description", "").lower()
     if code == "409" and any(phrase in text for phrase in _DELETED):
         return "deleted"
     return code if code in _EXPIRED else f"{code} {text}"

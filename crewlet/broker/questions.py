@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from nats.aio.msg import Msg
-
 from actors.ports import Unavailable
 from crewlet import topics
 from crewlet.broker.desk import Answers, Desk
 from crewlet.broker.port import Answer
-from crewlet.broker.route import Route, status
+from crewlet.broker.route import Message, Route, status
 from crewlet.broker.wire import Wire
 
 SERVE_S: Final = 5.0
@@ -51,7 +49,7 @@ class Questions:
             return []
         answers, lost = Answers(wanted), self._wire.lost()
 
-        def heard(message: Msg) -> None:
+        def heard(message: Message) -> None:
             if status(message) == "503":
                 answers.end()
             else:
@@ -96,7 +94,7 @@ class Served:
         self._desk = desk
         self.route: Route | None = None
 
-    def heard(self, message: Msg) -> None:
+    def heard(self, message: Message) -> None:
         """Inside the read loop: a question of somebody who waits for an answer."""
         inbox = message.reply
         if inbox:

@@ -4,7 +4,8 @@ What is done here by hand, with private members of the pinned nats-py (docs/adr/
 
 * sending is synchronous: a verb of nats-py may block behind a stalled socket, and it swallows
   the cancellation that a deadline is made of;
-* a delivery reaches its receiver inside the read loop, without a queue and a task per message;
+* a delivery reaches its receiver inside the read loop, without a queue and a task per message,
+  and past nats-py's parser (crewlet/broker/quick.py);
 * `barrier` is one: nats-py writes its PING ahead of the commands that wait in its buffer;
 * an abandoned PING does not kill the read loop (a cancelled pong future does, in nats-py).
 """
@@ -20,21 +21,20 @@ from typing import Any, Final
 
 import structlog
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.protocol import command
 
 from actors.ports import NotLive, TooLarge, Unavailable
 from crewlet.broker.dial import (
     HEADROOM_BYTES,
-    PENDING_BYTES,
     RECORD_BYTES,
     Address,
     Hooks,
     dial,
     hang_up,
 )
-from crewlet.broker.route import Deliver, Route, header_block, status
+from crewlet.broker.outgoing import queue, take_back, write, write_or_wait
+from crewlet.broker.route import Deliver, Message, Route, header_block, status
 from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
@@ -58,7 +58,7 @@ class _Question:
 
     __slots__ = ("answer", "sent")
 
-    def __init__(self, answer: asyncio.Future[Msg]) -> None:
+    def __init__(self, answer: asyncio.Future[Message]) -> None:
         self.answer = answer
         self.sent = b""
 
@@ -80,6 +80,7 @@ class Wire:
         self._inbox = f"_INBOX.{secrets.token_hex(12)}"
         self._gone: asyncio.Future[None] | None = None
         self._redialing: asyncio.Task[None] | None = None
+        self._next = False
         self._soon: asyncio.TimerHandle | None = None
         self.on_up: list[Hear] = []
         self.on_down: list[Hear] = []
@@ -160,21 +161,16 @@ class Wire:
         twenty of them."""
         client = self._current()
         data = b"".join([command.pub_cmd(subject, "", body) for subject, body in messages])
-        self._queue(client, data)
-        if self._soon is None:
+        queue(client, data)
+        if self._soon is None and not self._next:
             loop = asyncio.get_running_loop()
-            self._soon = loop.call_later(SOON_S, self._kick_soon)
+            self._soon = loop.call_later(SOON_S, self._write_soon)
 
     def forget(self, data: bytes) -> None:
         """Take back a message that still waits for a connection: its sender gave up on it."""
         client = self._client
-        if client is None or client.is_connected:
-            return
-        for at, waiting in enumerate(client._pending):
-            if waiting is data:
-                del client._pending[at]
-                client._pending_data_size -= len(data)
-                return
+        if client is not None and not client.is_connected:
+            take_back(client, data)
 
     async def request(
         self,
@@ -183,7 +179,7 @@ class Wire:
         *,
         wait_s: float,
         headers: Mapping[str, str] | None = None,
-    ) -> Msg:
+    ) -> Message:
         """The answer. Unavailable after `wait_s`, or when the connection broke (the effect is
         unknown); NoResponders where nobody serves the subject; or the errors of `send`."""
         token = str(next(self._numbers))
@@ -208,11 +204,7 @@ class Wire:
         client = self._current()
         if not client.is_connected or client._transport is None:
             return False
-        if client._pending_data_size > 0:
-            # What nats-py's flusher does, now: it too takes the whole list in one step.
-            client._transport.writelines(client._pending[:])
-            client._pending = []
-            client._pending_data_size = 0
+        write(client)
         pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         client._pongs.append(pong)
         client._transport.write(_PING)
@@ -269,27 +261,21 @@ class Wire:
         return self._client
 
     def _push(self, client: Client, data: bytes) -> None:
-        self._queue(client, data)
-        self._kick(client)
+        queue(client, data)
+        if not self._next:
+            self._next = True
+            asyncio.get_running_loop().call_soon(self._write_next)
 
-    @staticmethod
-    def _queue(client: Client, data: bytes) -> None:
-        if client._pending_data_size + len(data) > PENDING_BYTES:
-            raise Unavailable("too much waits for the broker already")
-        client._pending.append(data)
-        client._pending_data_size += len(data)
+    def _write_next(self) -> None:
+        """In the loop's next turn, with all that has joined until then."""
+        self._next = False
+        if self._client is not None:
+            write_or_wait(self._client)
 
-    @staticmethod
-    def _kick(client: Client) -> None:
-        """Have the client's flusher write what waits."""
-        queue = client._flush_queue
-        if client.is_connected and queue is not None and queue.empty():
-            queue.put_nowait(asyncio.get_running_loop().create_future())
-
-    def _kick_soon(self) -> None:
+    def _write_soon(self) -> None:
         self._soon = None
-        if self._client is not None and self._client._pending:
-            self._kick(self._client)
+        if self._client is not None:
+            write_or_wait(self._client)
 
     def _attach(self, client: Client, route: Route) -> None:
         client._sid += 1
@@ -313,7 +299,7 @@ class Wire:
         for route in routes:
             self._attach(client, route)
 
-    def _answered(self, message: Msg) -> None:
+    def _answered(self, message: Message) -> None:
         question = self._questions.get(message.subject.rpartition(".")[2])
         if question is not None and not question.answer.done():
             question.answer.set_result(message)
