@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -187,17 +187,11 @@ class MemoryMailbox:
         if held := self._held.get(position):
             held.remembered = alive
 
-    @property
-    def outstanding(self) -> list[int]:
-        """The positions that are out, oldest first: held by somebody, waiting for a retry, or
-        queued after they were handed back."""
-        self.looked_at()
-        return sorted(position for position, held in self._held.items() if not held.stuck)
-
-    def reclaim(self, spared: Container[int] = ()) -> int:
+    def reclaim(self) -> int:
         """Hand back all that is out, in the order of its positions: what somebody holds and
         what waits for a retry. What is queued already is counted, and keeps its place."""
-        out = [position for position in self.outstanding if position not in spared]
+        self.looked_at()
+        out = sorted(position for position, held in self._held.items() if not held.stuck)
         for position in out:
             self._requeue(position)
         self.serve()
