@@ -7,7 +7,7 @@ from actors.system.clock import LoopClock, SystemClock
 from actors.system.messages import ChildFailed, DeadLetter, EffectEnded, Snapshot, Terminated
 from actors.system.refusal import Refused
 from actors.system.supervision import Supervision
-from actors.system.virtual import Deadlock, VirtualLoop, run_virtual
+from actors.system.virtual import Deadlock, VirtualLoop, VirtualTime, run_virtual
 
 __all__ = [
     "Actor",
@@ -25,6 +25,7 @@ __all__ = [
     "SystemClock",
     "Terminated",
     "VirtualLoop",
+    "VirtualTime",
     "handles",
     "run_virtual",
 ]

@@ -17,7 +17,7 @@ from actors.system.endpoint import Reply, Tomb
 from actors.system.messages import Snapshot
 from actors.system.supervision import RESTART, Supervision
 from actors.system.thespian_face import SHUTDOWN_S, ThespianFace
-from actors.system.virtual import VirtualLoop
+from actors.system.virtual import VirtualTime
 
 
 class AsyncioSystemBase(ThespianFace):
@@ -50,7 +50,7 @@ class AsyncioSystemBase(ThespianFace):
         """The actors' clock."""
         if self._clock is None:
             self.bind_loop()
-            virtual = isinstance(self.loop, VirtualLoop)
+            virtual = isinstance(self.loop, VirtualTime)
             self._clock = LoopClock(self.loop) if virtual else SystemClock()
         return self._clock
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.system.address import Address
 from actors.system.messages import DeadLetter
-from actors.system.virtual import VirtualLoop
+from actors.system.virtual import VirtualTime
 
 if TYPE_CHECKING:
     from actors.system.cell import Cell
@@ -65,8 +65,9 @@ class Dispatcher:
         """Bind to `loop`. On a virtual loop time stands while messages run, so turns are
         counted instead, and the loop's seed is the default."""
         self.loop = loop
-        if isinstance(loop, VirtualLoop):
+        if isinstance(loop, VirtualTime):
             self.time = _no_time
+            self._shuffle = self._shuffle or loop.shuffle
             self.turns = VIRTUAL_TURNS_A_SLICE
             if self._seed is None:
                 self._seed = loop.random.getrandbits(32)

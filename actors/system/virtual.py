@@ -29,6 +29,14 @@ class Deadlock(RuntimeError):
     of one instant feeds itself."""
 
 
+class VirtualTime:
+    """A loop whose time is its own: no wall time passes while messages run, and what is a
+    question of chance is decided by its `random`. `shuffle`: any ready actor may be next."""
+
+    random: Random
+    shuffle = False
+
+
 class _JumpingSelector(selectors.BaseSelector):
     """Polls; where a real loop would sleep it moves the loop's time instead."""
 
@@ -72,7 +80,7 @@ class _JumpingSelector(selectors.BaseSelector):
         raise Deadlock(self.loop.deadlock_text())
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(VirtualTime, asyncio.SelectorEventLoop):
     """An asyncio loop in virtual time: no wall time passes, the same run gives the same order.
 
     `random` is the run's one source of chance. Work in executor threads is real: time stands
