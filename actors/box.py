@@ -7,8 +7,9 @@ from typing import Final
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
-from actors.delivery import BatchOptions, Delivery, Letter
+from actors.delivery import BatchOptions, Defer, Delivery, Letter, Verdict
 from actors.machines import signals
 from actors.machines.consumer import Consumer, IllegalInput
 from actors.messages import (
@@ -27,6 +28,9 @@ from actors.turn import RunTurn, TurnActor
 NEVER_AGAIN: Final = Supervision(on_failure="stop")
 """A turn is not run again by its supervisor: what became of it is an outcome of its mail."""
 
+UNCONFIRMED_S: Final = 1.0
+"""How long a consumer rests when its node's session was not confirmed in time for a turn."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -40,7 +44,8 @@ class Fired(Struct, frozen=True):
 class Box:
     """Steps the machine and carries out its effects through the actor that owns it.
 
-    `ticket` names the attachment (0: none), `attaching` says that one is under way.
+    `ticket` names the attachment (0: none), `attaching` says that one is under way. `fenced`
+    is set once a gate of its tenure was met shut: nothing is carried out from then on.
     """
 
     def __init__(self, owner: Actor, gateway: Address, name: str, plan: BoxPlan, life: int) -> None:
@@ -49,6 +54,7 @@ class Box:
         self.machine = Consumer()
         self.ticket = 0
         self.attaching = False
+        self.fenced = ""
         self.turn: Address | None = None
         self.number = 0
         self._owner = owner
@@ -76,7 +82,9 @@ class Box:
         assert plan.consumed is not None
         self.attaching = True
         mailbox = plan.consumed.mailbox
-        wanted = AttachBox(self.name, self._life, mailbox, plan.epoch, plan.reclaim, patient)
+        wanted = AttachBox(
+            self.name, self._life, mailbox, plan.epoch, plan.reclaim, patient, plan.tenure
+        )
         self._owner.tell(self._gateway, wanted)
 
     def attached(self, ticket: int) -> None:
@@ -118,6 +126,8 @@ class Box:
     # -- the machine ------------------------------------------------------------------
 
     def step(self, given: signals.Input) -> None:
+        if self.fenced:
+            return
         before = self.machine.state
         try:
             effects = self.machine.step(given)
@@ -127,7 +137,18 @@ class Box:
         if self.plan.watcher is not None:
             self.plan.watcher(_stepped(self.name, given, before, self.machine.state, effects))
         for effect in effects:
-            self._carry_out(effect)
+            if not self._shut(effect):
+                self._carry_out(effect)
+
+    def _shut(self, effect: signals.Effect) -> bool:
+        """Whether the tenure forbids it: where it is over, everything that the broker would
+        hear of, and every turn."""
+        tenure = self.plan.tenure
+        if tenure is None or self.fenced or isinstance(effect, _AT_ANY_TIME):
+            return bool(self.fenced)
+        if not tenure.may_settle(self._owner.clock.monotonic()):
+            self.fenced = f"{type(effect).__name__.lower()} after the session had ended"
+        return bool(self.fenced)
 
     def _carry_out(self, effect: signals.Effect) -> None:
         owner, gateway = self._owner, self._gateway
@@ -143,9 +164,9 @@ class Box:
                     owner.stop(self.turn)
                     self.turn = None
             case signals.Settle(verdicts=verdicts, confirmed=confirmed):
-                owner.tell(gateway, SettleBox(self.name, self._life, verdicts, confirmed))
+                self._settle(verdicts, confirm=confirmed)
             case signals.Discard(verdicts=verdicts):
-                owner.tell(gateway, SettleBox(self.name, self._life, verdicts, confirm=False))
+                self._settle(verdicts, confirm=False)
             case signals.Release():
                 owner.tell(gateway, ReleaseBox(self.ticket))
             case signals.StartTimer(name=name, after_s=after_s):
@@ -153,14 +174,25 @@ class Box:
             case signals.StopTimer(name=name):
                 owner.cancel_timer(f"{self.name} {name}")
 
+    def _settle(self, verdicts: Sequence[tuple[Delivery, Verdict]], *, confirm: bool) -> None:
+        settle = SettleBox(self.name, self._life, verdicts, confirm, self.plan.tenure)
+        self._owner.tell(self._gateway, settle)
+
     def _run(self, run: signals.Run) -> None:
         assert self.plan.consumed is not None
         self.number = run.number
+        partition, tenure = run.partition, self.plan.tenure
+        if tenure is not None:
+            if not tenure.may_start(self._owner.clock.monotonic()):
+                unsure = Defer("the node could not confirm its session", UNCONFIRMED_S)
+                self.step(signals.Ended(run.number, unsure))
+                return
+            partition = replace(partition, fence=tenure.fence)
         if self.turn is None:
             self.turn = self._owner.spawn(
                 TurnActor, self.name, name=f"turn of {self.name}", supervision=NEVER_AGAIN
             )
-        self._owner.tell(self.turn, RunTurn(run.number, run.partition, self.plan.consumed.run))
+        self._owner.tell(self.turn, RunTurn(run.number, partition, self.plan.consumed.run))
 
     def state(self) -> BoxState:
         machine = self.machine
@@ -175,6 +207,10 @@ class Box:
             held=machine.held,
             running=machine.running.key if machine.running else None,
         )
+
+
+_AT_ANY_TIME: Final = (signals.Abandon, signals.StartTimer, signals.StopTimer)
+"""Effects that nobody outside this process hears of."""
 
 
 def _stepped(

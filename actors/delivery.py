@@ -61,11 +61,22 @@ class Letter(Struct, frozen=True):
         return headroom(self.delivery.count)
 
 
+class Fence(Struct, frozen=True):
+    """What a completion must show: the seat's row and the revision at which it was taken."""
+
+    resource: str
+    epoch: int
+    revision: int
+
+
 class Partition(Struct, frozen=True):
-    """The messages of one conversation out of one drain; never empty, one handler call."""
+    """The messages of one conversation out of one drain; never empty, one handler call.
+
+    `fence` is the right under which it is worked; None where nobody shares the mailbox."""
 
     key: str
     letters: tuple[Letter, ...]
+    fence: Fence | None = None
 
     @property
     def headroom(self) -> int | None:

@@ -15,7 +15,7 @@ import structlog
 from msgspec import Struct
 
 from actors.delivery import Dead, Delivery, Done, Mailbox, Retry
-from actors.in_flight import Clearing, Entry, Held, Settling, is_former, key_of
+from actors.in_flight import Clearing, Entry, Held, Settling, in_force, is_former, key_of
 from actors.machines.budget import OVERSPENT, give_back
 from actors.messages import (
     AttachBox,
@@ -29,6 +29,8 @@ from actors.messages import (
     FetchFailed,
     Flush,
     Flushed,
+    Forsake,
+    Forsaken,
     InFlight,
     LifeCleared,
     ListInFlight,
@@ -38,6 +40,7 @@ from actors.messages import (
 )
 from actors.patience import until_taken
 from actors.ports import Attachment, Broker, BrokerError
+from actors.strays import LOOK_S, Look, Strays
 from actors.system import Actor, Address, EffectEnded, handles
 
 RECALL_AGAIN_S: Final = 0.5
@@ -54,7 +57,9 @@ STARTED_AGAIN: Final = "the consumer began again before this was settled"
 log = structlog.get_logger(__name__)
 
 
-Kind: TypeAlias = Literal["attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep"]
+Kind: TypeAlias = Literal[
+    "attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep", "abandon", "look"
+]
 
 
 class _Work(Struct, frozen=True):
@@ -83,6 +88,7 @@ class Gateway(Actor):
         self._settling: dict[int, Settling] = {}
         self._clearing: dict[Address, Clearing] = {}
         self._flushers: list[Address] = []
+        self._strays = Strays(broker, self.clock, self._in_hand)
         self._ticket = 0
 
     # -- attach -----------------------------------------------------------------------
@@ -94,23 +100,30 @@ class Gateway(Actor):
         entry.idle.set()
         self._attached[entry.ticket] = entry
         attach: Callable[[], Coroutine[Any, Any, Attachment]] = partial(self._attach, wanted)
-        call = until_taken(attach, "attach") if wanted.patient else attach()
+        ours = in_force(wanted.tenure, self.clock.monotonic)
+        call = until_taken(attach, "attach", ours) if wanted.patient else attach()
         self._work("attach", entry, call)
 
     async def _attach(self, wanted: AttachBox) -> Attachment:
-        if wanted.reclaim and (count := await self._broker.reclaim(wanted.mailbox)):
+        ours = in_force(wanted.tenure, self.clock.monotonic)
+        if wanted.reclaim and ours() and (count := await self._broker.reclaim(wanted.mailbox)):
             log.info("mail_reclaimed", mailbox=str(wanted.mailbox), messages=count)
         return await self._broker.attach(wanted.mailbox, wanted.epoch)
 
     def _on_attached(self, entry: Entry, ended: EffectEnded) -> None:
         entry.attachment = ended.value  # type: ignore[assignment]
         entry.answered.set()
+        if entry.forsaken:
+            self._abandon(entry)
         if entry.over:
             return  # whoever clears that life waits for this
         if entry.attachment is not None:
             wanted = entry.wanted
             self.tell(entry.owner, BoxAttached(wanted.box, wanted.life, entry.ticket))
             self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
+            if wanted.reclaim and wanted.tenure is not None:
+                look = self._strays.first_look(wanted.mailbox, entry.ticket)
+                self.timer(f"look {entry.ticket}", LOOK_S, look)
         else:
             del self._attached[entry.ticket]
             error = ended.error or BrokerError("the broker will not attach this mailbox")
@@ -132,6 +145,7 @@ class Gateway(Actor):
 
     def _on_released(self, entry: Entry, ended: EffectEnded) -> None:
         self._attached.pop(entry.ticket, None)
+        self._strays.forget(entry.wanted.mailbox)
         if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
 
@@ -140,6 +154,53 @@ class Gateway(Actor):
         entry = self._attached.get(ticket)
         live = entry is not None and entry.attachment is not None and not entry.releasing
         return entry if live else None
+
+    # -- fenced -----------------------------------------------------------------------
+
+    @handles(Forsake, urgent=True)
+    def on_forsake(self, wanted: Forsake, sender: Address) -> None:
+        """Nothing more is told to the broker in that owner's name: what it held is reclaimed by
+        whoever has the seat now."""
+        owner = wanted.owner
+        for entry in [e for e in self._attached.values() if e.owner == owner]:
+            entry.over = entry.forsaken = True
+            del self._attached[entry.ticket]
+            self._strays.forget(entry.wanted.mailbox)
+            if entry.answered.is_set():
+                self._abandon(entry)
+        for settling in [s for s in self._settling.values() if s.owner == owner]:
+            self.cancel(_Work("settle", settling))
+        for held in [h for h in self._in_flight.values() if h.owner == owner]:
+            del self._in_flight[key_of(held.delivery)]
+        self.tell(sender, Forsaken(owner))
+
+    def _abandon(self, entry: Entry) -> None:
+        if entry.attachment is not None and not entry.releasing:
+            entry.releasing = True
+            abandon = partial(self._broker.abandon, entry.attachment)
+            self._work("abandon", entry, until_taken(abandon, "abandon"))
+
+    def _on_abandoned(self, entry: Entry, ended: EffectEnded) -> None:
+        """Nobody waits for it."""
+
+    # -- strays -----------------------------------------------------------------------
+
+    @handles(Look)
+    def on_look(self, look: Look, sender: Address) -> None:
+        entry = self._live(look.ticket)
+        if entry is None or self.clock.monotonic() >= look.until:
+            return
+        ours = in_force(entry.wanted.tenure, self.clock.monotonic)
+        entry.look = look
+        self._work("look", entry, self._strays.look(entry.wanted.mailbox, look, ours))
+
+    def _on_looked(self, entry: Entry, ended: EffectEnded) -> None:
+        """Unanswered, it is looked again as if there had been no last look."""
+        look = ended.value if isinstance(ended.value, Look) else entry.look
+        self.timer(f"look {entry.ticket}", LOOK_S, look)
+
+    def _in_hand(self, mailbox: Mailbox) -> list[int]:
+        return [h.delivery.position for (m, _), h in self._in_flight.items() if m == mailbox]
 
     # -- a new life -------------------------------------------------------------------
 
@@ -209,6 +270,8 @@ class Gateway(Actor):
         entry.fetching = False
         entry.idle.set()
         self.cancel_timer(f"recall {entry.ticket}")
+        if entry.forsaken:
+            return
         wanted = entry.wanted
         if ended.error is not None:
             self.tell(entry.owner, FetchFailed(wanted.box, entry.ticket, str(ended.error)))
@@ -270,11 +333,13 @@ class Gateway(Actor):
         self._settle(sender, wanted)
 
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
-        if not wanted.confirm and self._said(wanted):
+        ours = in_force(wanted.tenure, self.clock.monotonic)
+        self._strays.note(wanted)
+        if not wanted.confirm and ours() and self._said(wanted):
             return
         settling = Settling(owner, wanted)
         self._settling[id(settling)] = settling
-        settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle")
+        settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle", ours)
         self._work("settle", settling, settle)
 
     def _said(self, wanted: SettleBox) -> bool:
@@ -351,4 +416,6 @@ _ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
     "end": Gateway._on_over,
     "clear": Gateway._on_cleared,
     "sweep": Gateway._on_swept,
+    "abandon": Gateway._on_abandoned,
+    "look": Gateway._on_looked,
 }

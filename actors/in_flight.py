@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec import Struct, field
 
 from actors.delivery import Delivery, Mailbox
 from actors.messages import AttachBox, SettleBox
 from actors.ports import Attachment
+from actors.strays import Look
 from actors.system import Address
+from actors.tenure import Tenure
 
 
 class Entry(Struct):
-    """One attachment, from the wish to the release. `over`: its owner lives another life;
-    `answered`: the broker has said whether it attaches; `idle`: no fetch is outstanding."""
+    """One attachment, from the wish to the release. `over`: its owner lives another life, or
+    (`forsaken`) has lost the mailbox to somebody else; `answered`: the broker has said whether it
+    attaches; `idle`: no fetch is outstanding."""
 
     ticket: int
     owner: Address
@@ -23,6 +27,8 @@ class Entry(Struct):
     fetching: bool = False
     releasing: bool = False
     over: bool = False
+    forsaken: bool = False
+    look: Look | None = None
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -60,6 +66,11 @@ class Clearing(Struct, frozen=True):
 def key_of(delivery: Delivery) -> tuple[Mailbox, str]:
     """A receipt names one delivery of one message: a later delivery of it has another."""
     return delivery.mailbox, delivery.receipt
+
+
+def in_force(tenure: Tenure | None, now: Callable[[], float]) -> Callable[[], bool]:
+    """Whether the broker may still be told anything under this tenure."""
+    return lambda: tenure is None or tenure.may_settle(now())
 
 
 def is_former(entry: Entry, owner: Address, life: int) -> bool:

@@ -29,10 +29,12 @@ from actors.messages import (
     Description,
     Detach,
     Detached,
+    Doubt,
     Drain,
     Drained,
     Establish,
     Established,
+    FencedOut,
     Fetched,
     FetchFailed,
     LifeCleared,
@@ -47,6 +49,9 @@ from actors.system import Actor, Address, ChildFailed, handles
 DETACH_ANSWER_S: Final = 1.0
 """How long a detach waits for the broker to take it. Whether or not it does, no handler
 starts any more; the rest goes on behind."""
+
+UNCONFIRMED: Final = "unconfirmed"
+"""The hold of a seat whose node does not know whether its session stands."""
 
 log = structlog.get_logger(__name__)
 
@@ -108,6 +113,7 @@ class MailActor(Actor):
         self._plan.asker = sender
         for box in self._plan.boxes.values():
             box.attached, box.epoch, box.reclaim = True, wanted.epoch, wanted.reclaim
+            box.tenure = wanted.tenure
         if self._cleared:
             self._go_on()
 
@@ -174,6 +180,14 @@ class MailActor(Actor):
             box.step(brake.signal)
         self.tell(sender, Braked(before))
 
+    @handles(Doubt, urgent=True)
+    def on_doubt(self, doubt: Doubt, sender: Address) -> None:
+        signal = signals.Hold(UNCONFIRMED) if doubt.on else signals.Lift(UNCONFIRMED)
+        for box in self._boxes.values():
+            self._note(box, signal)
+            box.step(signal)
+        self._report()
+
     def _note(self, box: Box, signal: signals.Brake) -> None:
         """Write a brake into the plan: it outlives the incarnation that took it."""
         match signal:
@@ -225,6 +239,9 @@ class MailActor(Actor):
     def _report(self) -> None:
         """Tell whoever waits that all is attached, or that all is let go of."""
         plan, boxes = self._plan, self._boxes.values()
+        if why := next((box.fenced for box in boxes if box.fenced), ""):
+            self._fenced_out(why)
+            return
         if plan.drainer and self._cleared and all(box.let_go for box in boxes):
             self.tell(plan.drainer, Drained(plan.name, tuple(plan.cut)))
             plan.drainer = None
@@ -232,6 +249,14 @@ class MailActor(Actor):
         if plan.asker and (plan.leaving or (self._cleared and there)):
             self.tell(plan.asker, Established(plan.name))
             plan.asker = None
+
+    def _fenced_out(self, why: str) -> None:
+        """Once, and then nothing any more: whoever is above takes this down."""
+        if not all(box.fenced for box in self._boxes.values()):
+            for box in self._boxes.values():
+                box.fenced = box.fenced or why
+            assert self.parent is not None
+            self.tell(self.parent, FencedOut(self._plan.name, why))
 
     # -- from the gateway -------------------------------------------------------------
 
@@ -258,6 +283,7 @@ class MailActor(Actor):
         box = self._boxes[fetched.box]
         if box.ticket == fetched.ticket:  # else of a former life, which the gateway clears
             box.fetched(tuple(fetched.deliveries), self.clock.monotonic())
+            self._report()
 
     @handles(FetchFailed)
     def on_fetch_failed(self, failed: FetchFailed, sender: Address) -> None:
@@ -265,6 +291,7 @@ class MailActor(Actor):
         if box.ticket == failed.ticket:
             log.warning("fetch_failed", consumer=self._plan.name, error=failed.reason)
             box.step(signals.PullFailed())
+            self._report()
 
     @handles(BoxSettled)
     def on_settled(self, settled: BoxSettled, sender: Address) -> None:
@@ -285,7 +312,10 @@ class MailActor(Actor):
     @handles(TurnEnded)
     def on_turn_ended(self, ended: TurnEnded, sender: Address) -> None:
         box = self._boxes[ended.box]
-        box.step(signals.Ended(ended.number, ended.outcome))
+        if ended.outcome is None:
+            box.fenced = "the completion was refused"
+        else:
+            box.step(signals.Ended(ended.number, ended.outcome))
         self._report()
 
     @handles(ChildFailed)
@@ -300,3 +330,4 @@ class MailActor(Actor):
     @handles(Fired)
     def on_fired(self, fired: Fired, sender: Address) -> None:
         self._boxes[fired.box].step(signals.Fired(fired.timer))
+        self._report()

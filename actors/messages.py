@@ -10,6 +10,7 @@ from actors.delivery import Delivery, Mailbox, Outcome, Partly, Verdict
 from actors.machines import signals
 from actors.ports import Consumed
 from actors.system import Address
+from actors.tenure import Tenure
 
 # -- to the gateway, and its answers --------------------------------------------------
 
@@ -28,6 +29,19 @@ class LifeCleared(Struct, frozen=True):
     owner: Address
 
 
+class Forsake(Struct, frozen=True):
+    """`owner` was fenced: let go of all it has without a word to the broker, also of what was
+    said already and not taken yet. Answered by `Forsaken`."""
+
+    owner: Address
+
+
+class Forsaken(Struct, frozen=True):
+    """Nothing of it is under way any more."""
+
+    owner: Address
+
+
 class Flush(Struct, frozen=True):
     """Answered by `Flushed` once the broker has taken every settlement."""
 
@@ -41,6 +55,7 @@ class AttachBox(Struct, frozen=True):
 
     `life` tells the sender's incarnations apart. `reclaim`: first hand back what a dead holder
     still has. `patient`: try until the broker answers, instead of answering `BoxRefused`.
+    `tenure`: for as long as it lasts; None where the mailbox has no one owner.
     """
 
     box: str
@@ -49,6 +64,7 @@ class AttachBox(Struct, frozen=True):
     epoch: int
     reclaim: bool
     patient: bool
+    tenure: Tenure | None = None
 
 
 class BoxAttached(Struct, frozen=True):
@@ -92,12 +108,13 @@ class RecallBox(Struct, frozen=True):
 class SettleBox(Struct, frozen=True):
     """Tell the broker, in this order; where an answer is wanted (`confirm`), `BoxSettled`
     follows once it was told. It needs no attachment: a handler's outcome applies after its
-    box was released."""
+    box was released. Nothing is told once the `tenure` is over."""
 
     box: str
     life: int
     verdicts: Sequence[tuple[Delivery, Verdict]]
     confirm: bool
+    tenure: Tenure | None = None
 
 
 class BoxSettled(Struct, frozen=True):
@@ -131,9 +148,11 @@ class ListInFlight(Struct, frozen=True):
 
 
 class TurnEnded(Struct, frozen=True):
+    """`outcome` None: the completion was refused, because the seat is somebody else's."""
+
     box: str
     number: int
-    outcome: Outcome | Partly
+    outcome: Outcome | Partly | None
 
 
 # -- from the node's root to those that consume, and back -----------------------------
@@ -144,6 +163,7 @@ class Establish(Struct, frozen=True):
 
     epoch: int
     reclaim: bool
+    tenure: Tenure | None = None
 
 
 class Established(Struct, frozen=True):
@@ -185,6 +205,19 @@ class Drain(Struct, frozen=True):
 
 class CutShort(Struct, frozen=True):
     """Of a drain: wait no longer for running turns."""
+
+
+class Doubt(Struct, frozen=True):
+    """The node's session is not confirmed (`on`), or is again: start nothing meanwhile."""
+
+    on: bool
+
+
+class FencedOut(Struct, frozen=True):
+    """A seat met a gate that is shut: it does nothing any more, and says so once."""
+
+    name: str
+    reason: str
 
 
 class Begun(Struct, frozen=True):

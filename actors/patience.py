@@ -22,10 +22,17 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-async def until_taken(call: Callable[[], Awaitable[T]], what: str) -> T | None:
-    """The call's answer; None where the broker will never take it."""
+def always() -> bool:
+    return True
+
+
+async def until_taken(
+    call: Callable[[], Awaitable[T]], what: str, wanted: Callable[[], bool] = always
+) -> T | None:
+    """The call's answer; None where the broker will never take it, or it is not `wanted` any
+    more: then the broker is not asked again."""
     pause_s = FIRST_S
-    while True:
+    while wanted():
         try:
             return await call()
         except Unavailable as error:
@@ -35,3 +42,4 @@ async def until_taken(call: Callable[[], Awaitable[T]], what: str) -> T | None:
             return None
         await asyncio.sleep(pause_s)
         pause_s = min(LONGEST_S, pause_s * 2)
+    return None

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from actors.messages import Stepped
 from actors.ports import Consumed
 from actors.system import Address
+from actors.tenure import Tenure
 
 
 class BoxPlan(Struct):
@@ -24,6 +25,7 @@ class BoxPlan(Struct):
     attached: bool = False
     epoch: int = 0
     reclaim: bool = False
+    tenure: Tenure | None = None
     quiesced: bool = False
     holds: dict[str, None] = field(default_factory=dict)
     watcher: Callable[[Stepped], None] | None = None

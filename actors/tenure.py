@@ -12,7 +12,23 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from actors.delivery import Fence
 from actors.ports import BrokerError
+
+__all__ = [
+    "NODE",
+    "SEAT",
+    "WORKER",
+    "Fence",
+    "Fenced",
+    "Heard",
+    "Lease",
+    "LeaseStore",
+    "Lost",
+    "Session",
+    "Tenure",
+    "Watch",
+]
 
 NODE: Final = "node:"
 SEAT: Final = "seat:"
@@ -72,14 +88,6 @@ class LeaseStore(Protocol):
         """Hear every row there is, in the order of revisions, then each one as it is written.
         Returns once the rows that were there have been heard. After a gap all rows are heard
         again: the same revision may come twice, an older one never after a newer one."""
-
-
-class Fence(Struct, frozen=True):
-    """What a completion must show: the seat's row and the revision at which it was taken."""
-
-    resource: str
-    epoch: int
-    revision: int
 
 
 class Session:

@@ -10,6 +10,7 @@ from actors.delivery import Ack, Defer, Nak, Outcome, Partition, Partly
 from actors.messages import TurnEnded
 from actors.ports import RunPartition
 from actors.system import Actor, Address, EffectEnded, handles
+from actors.tenure import Fenced
 
 REASON_LENGTH = 500
 
@@ -47,9 +48,12 @@ async def _run(wanted: RunTurn) -> Outcome | Partly:
     return await wanted.run(wanted.partition)
 
 
-def _outcome_of(ended: EffectEnded) -> Outcome | Partly:
+def _outcome_of(ended: EffectEnded) -> Outcome | Partly | None:
     """Whatever a handler did becomes one of three outcomes: an exception is a Nak,
-    a cancellation is work that this process has lost the right to do."""
+    a cancellation is work that this process has lost the right to do. None: it was fenced,
+    and there is nothing to say to anybody."""
+    if isinstance(ended.error, Fenced):
+        return None
     if isinstance(ended.error, asyncio.CancelledError):
         return Defer(reason="cancelled")
     if ended.error is not None:

@@ -1,0 +1,83 @@
+"""Mail that is out at the broker and in nobody's hands.
+
+A fetch that a dead process left behind at the broker may still be given a message after its
+mailbox has changed hands. Nobody hands that back, and it would sit out its ack window. So the
+mailbox of a dead holder is looked at for a while: what is out at two looks in a row, and neither
+in hand here nor waiting for its time, is reclaimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from actors.delivery import Mailbox, Retry
+from actors.messages import SettleBox
+from actors.ports import Broker, Clock
+
+LOOK_S: Final = 0.5
+WATCHED_S: Final = 40.0
+"""Until the last fetch of a dead process must be over: half a minute at a server of somebody
+else's."""
+
+RETRY_GRACE_S: Final = 2.0
+"""How long a message that is due again may take to be fetched, before it is a stray."""
+
+InHand = Callable[[Mailbox], Iterable[int]]
+
+log = structlog.get_logger(__name__)
+
+
+class Look(Struct, frozen=True):
+    """Look at the mailbox of this ticket, unless it is after `until`; `seen` are the strays of
+    the last look."""
+
+    ticket: int
+    until: float
+    seen: frozenset[int] = frozenset()
+
+
+class Strays:
+    """Of the mailboxes that are looked at. `in_hand` names the positions that this node holds."""
+
+    def __init__(self, broker: Broker, clock: Clock, in_hand: InHand) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._in_hand = in_hand
+        self._retries: dict[Mailbox, dict[int, float]] = {}
+
+    def first_look(self, mailbox: Mailbox, ticket: int) -> Look:
+        self._retries.setdefault(mailbox, {})
+        return Look(ticket, self._clock.monotonic() + WATCHED_S)
+
+    def note(self, settled: SettleBox) -> None:
+        """What waits for its time is no stray."""
+        for delivery, verdict in settled.verdicts:
+            waiting = self._retries.get(delivery.mailbox)
+            if waiting is not None and isinstance(verdict, Retry):
+                due = self._clock.monotonic() + verdict.delay_s + RETRY_GRACE_S
+                waiting[delivery.position] = due
+
+    async def look(self, mailbox: Mailbox, look: Look, wanted: Callable[[], bool]) -> Look:
+        """Reclaim what is certain; what the next look goes by. Raises what the broker raises."""
+        known = self._known(mailbox)
+        out = await self._broker.outstanding(mailbox)
+        strays = out - known - self._known(mailbox)
+        certain = strays & look.seen
+        if certain and wanted():
+            count = await self._broker.reclaim(mailbox, self._known(mailbox), certain)
+            log.info("strays_reclaimed", mailbox=str(mailbox), messages=count)
+        return Look(look.ticket, look.until, strays - certain)
+
+    def forget(self, mailbox: Mailbox) -> None:
+        self._retries.pop(mailbox, None)
+
+    def _known(self, mailbox: Mailbox) -> frozenset[int]:
+        now = self._clock.monotonic()
+        waiting = self._retries.get(mailbox, {})
+        for position in [position for position, due in waiting.items() if due < now]:
+            del waiting[position]
+        return frozenset(self._in_hand(mailbox)) | frozenset(waiting)
