@@ -6,7 +6,7 @@ may keep mail in any way that keeps these promises (crewlet.testing.conformance 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -102,9 +102,30 @@ class Broker(Protocol):
         """Stop pulling; the mailbox and its mail stay. Idempotent. An outstanding fetch is
         recalled and what it brings is handed back, confirmed and in order."""
 
-    async def reclaim(self, mailbox: Mailbox) -> int:
+    async def abandon(self, attachment: Attachment) -> None:
+        """Stop pulling, for a holder that was fenced: an outstanding fetch ends empty, and the
+        broker is told nothing, then or later, of what this client was handed of the mailbox,
+        its hand-backs that a killed broker may have forgotten included. All of that is the
+        successor's to reclaim. Answers while the broker is away. Idempotent; a release that
+        follows does nothing."""
+
+    async def reclaim(
+        self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
+    ) -> int:
         """Hand back, in order and with their counts, all messages that a dead holder was
-        handed and did not settle. Only the rightful owner may call it. Returns how many."""
+        handed and did not settle: those that wait for a retry included, those at a position in
+        `keep` left alone. Only the rightful owner may call it. Returns how many.
+
+        With `only` no others are handed back, and of them none that this client was handed
+        itself meanwhile: what two looks at `outstanding` showed to be nobody's. `keep` is read
+        as each message comes up, so that it may be a table that changes."""
+
+    async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
+        """The positions that the broker counts as handed out and not settled. A retry that
+        waits for its time and a hand-back that waits to be fetched are among them: nothing tells
+        them apart, so that whoever looks for strays leaves out its own. What is on its way to
+        a fetch of this client is not among them. One short question where nothing is out. No
+        mailbox is an empty answer."""
 
     async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
         """Messages that the broker itself gave up on (its own limit of deliveries, above the

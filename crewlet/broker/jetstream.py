@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Final
 
 import structlog
@@ -33,8 +32,9 @@ from crewlet.broker.peek import peek
 from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription, Waiting
 from crewlet.broker.pull import EXPIRY_S, ID_HEADER, SHARED_EXPIRY_S, Pull
 from crewlet.broker.questions import Questions
+from crewlet.broker.repairs import Repairs
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
-from crewlet.broker.settle import Held, Settler
+from crewlet.broker.settle import HAND_BACK, Settler
 from crewlet.broker.stuck import stuck
 from crewlet.broker.topology import Topology
 from crewlet.broker.wire import NoResponders, Wire
@@ -48,10 +48,6 @@ PROBE_S: Final = 2.0
 PUBLISH_S: Final = 5.0
 STOP_S: Final = 5.0
 GONE_S: Final = 0.1
-
-OURS_S: Final = 10.0
-"""After an outage longer than this a mailbox may have got another owner (a lease is valid for
-17 s from its renewal), so that only its owner's own reclaim may touch what is out."""
 
 
 class JetStreamBroker:
@@ -87,12 +83,10 @@ class JetStreamBroker:
         self._exclusive = exclusive
         self._started = False
         self._gate = asyncio.Lock()
-        self._down_since: float | None = None
-        self._connections = 0
+        self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
         self._pulls: set[Pull] = set()
-        self._held: dict[Mailbox, Held] = {}
-        self._wire.on_down.append(self._went_down)
-        self._wire.on_up.append(self._came_up)
+        self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
+        self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
 
     @property
     def backend(self) -> str:
@@ -169,13 +163,11 @@ class JetStreamBroker:
             epoch,
             stream=info["stream_name"],
             consumer=info["name"],
-            care=self,
+            care=self._repairs,
             expiry_s=EXPIRY_S if self._exclusive else SHARED_EXPIRY_S,
         )
         self._pulls.add(pull)
-        held = self._held.get(mailbox)
-        if held is not None and held.connection != self._connections and not held.empty:
-            pull.came_up(ours=True)  # the connection broke while nobody was attached
+        self._repairs.attached(pull)
         return pull
 
     async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
@@ -190,11 +182,11 @@ class JetStreamBroker:
         except BaseException:
             # Nobody will take what comes of this pull: the server is told so, and then given
             # back what it had already sent. The next fetch, or the release, waits for that.
-            pull.cleanup = asyncio.create_task(self._hand_back(pull))
+            if not pull.abandoned:
+                pull.cleanup = asyncio.create_task(self._hand_back(pull))
             raise
-        held = self._held.setdefault(pull.mailbox, Held())
-        held.connection = self._connections
-        held.took(deliveries)
+        if not pull.abandoned:
+            self._repairs.took(pull.mailbox, deliveries)
         return deliveries
 
     async def recall(self, attachment: Attachment) -> None:
@@ -210,17 +202,13 @@ class JetStreamBroker:
                     # Of a mailbox that was deleted nothing is left to settle.
                     if await self._mailboxes.info(delivery.mailbox) is not None:
                         raise
-                self._told(delivery, verdict)
+                self._repairs.told(delivery, verdict)
 
     def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
         self._wire.check_live()
         self._settler.say(verdicts)
         for delivery, verdict in verdicts:
-            self._told(delivery, verdict)
-
-    def _told(self, delivery: Delivery, verdict: Verdict) -> None:
-        if held := self._held.get(delivery.mailbox):
-            held.told(delivery.position, verdict)
+            self._repairs.told(delivery, verdict)
 
     async def release(self, attachment: Attachment) -> None:
         pull = _own(attachment)
@@ -230,16 +218,42 @@ class JetStreamBroker:
             await asyncio.wait({pull.cleanup})
         await pull.recall()
         await self._hand_back(pull)
-        held = self._held.get(pull.mailbox)
-        if held is not None and held.empty:
-            del self._held[pull.mailbox]
+        if not pull.abandoned:
+            self._repairs.tidy(pull.mailbox)
 
-    async def reclaim(self, mailbox: Mailbox) -> int:
+    async def abandon(self, attachment: Attachment) -> None:
+        pull = _own(attachment)
+        pull.abandoned = True
+        self._pulls.discard(pull)
+        if not any(other.mailbox == pull.mailbox for other in self._pulls):  # ours again
+            self._repairs.forget(pull.mailbox)
+        if pull.cleanup is not None:
+            pull.cleanup.cancel()
+        with contextlib.suppress(NotLive):
+            await pull.abandon()
+
+    async def reclaim(
+        self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
+    ) -> int:
+        spared = False
+
+        def word(position: int) -> bytes | None:
+            nonlocal spared
+            spare = position in keep or self._is_ours(mailbox, position, only)
+            spared = spared or spare
+            return None if spare else HAND_BACK
+
         with _in_words_of_the_port():
-            count = await self._mailboxes.reclaim(mailbox, Held().word)
-        if held := self._held.get(mailbox):
-            held.connection = self._connections  # nothing is left to be said again
+            count = await self._mailboxes.reclaim(mailbox, word)
+        if not spared:
+            self._repairs.reclaimed(mailbox)
         return count
+
+    async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
+        self._wire.check_live()
+        with _in_words_of_the_port():
+            found = await self._mailboxes.outstanding(mailbox)
+        return found - self._on_their_way(mailbox)
 
     async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
         with _in_words_of_the_port():
@@ -323,52 +337,22 @@ class JetStreamBroker:
         deliveries = pull.leftovers()
         try:
             for delivery in deliveries:
+                if pull.abandoned:
+                    return
                 await self._settler.settle(delivery, HandBack())
         except (NotLive, Unavailable):
             log.warning("broker_hand_back_failed", mailbox=str(pull.mailbox), of=len(deliveries))
 
-    async def gone(self, pull: Pull) -> bool:
-        """Care of a pull: nobody serves it. An unknown answer is no."""
-        try:
-            with _in_words_of_the_port():
-                return await self._mailboxes.info(pull.mailbox) is None
-        except Unavailable:
-            return False
+    def _is_ours(self, mailbox: Mailbox, position: int, only: Collection[int] | None) -> bool:
+        """It came to us: a reclaim leaves it alone. Of `only` also what a fetch brought since."""
+        if only is not None and (position not in only or self._repairs.has(mailbox, position)):
+            return True
+        return position in self._on_their_way(mailbox)
 
-    async def repair(self, pull: Pull) -> bool:
-        """Care of a pull: its connection broke. Hand back what was lost on its way to us, say
-        again what we may have said in vain. False when it has to be tried again."""
-        held = self._held.get(pull.mailbox, Held())
-        here = pull.positions
-        # Of a mailbox with several readers, what is out and not ours may be a peer's work.
-        alone = self._exclusive or pull.epoch > 0
-
-        def word(position: int) -> bytes | None:
-            ours = alone or held.knows(position)
-            return held.word(position) if ours and position not in here else None
-
-        try:
-            with _in_words_of_the_port():
-                count = await self._mailboxes.reclaim(pull.mailbox, word)
-        except Unavailable as error:
-            log.warning("broker_repair_failed", mailbox=str(pull.mailbox), error=str(error))
-            return False
-        held.connection = self._connections
-        if count:
-            log.info("broker_mail_repaired", mailbox=str(pull.mailbox), count=count)
-        return True
-
-    def _went_down(self) -> None:
-        self._down_since = self._down_since or time.monotonic()
-        for pull in self._pulls:
-            pull.went_down()
-
-    def _came_up(self) -> None:
-        self._connections += 1
-        since, self._down_since = self._down_since, None
-        outage_s = time.monotonic() - since if since is not None else 0.0
-        for pull in self._pulls:
-            pull.came_up(ours=self._exclusive or outage_s < OURS_S)
+    def _on_their_way(self, mailbox: Mailbox) -> frozenset[int]:
+        """Positions that came for a fetch of ours that has not answered."""
+        found = [pull.positions for pull in self._pulls if pull.mailbox == mailbox]
+        return frozenset[int]().union(*found)
 
 
 def _own(attachment: Attachment) -> Pull:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -85,28 +85,18 @@ class Mailboxes:
         return sorted(found, key=lambda state: state.mailbox)
 
     async def reclaim(self, mailbox: Mailbox, word: Callable[[int], bytes | None]) -> int:
-        """Say `word` of each message that is out, in order and confirmed; None passes it over.
-
-        The durable does not say which messages are out; in its stream they are those of the
-        topic between its ack floor and its last delivery that are still there.
-        """
+        """Say `word` of each message that is out, in order and confirmed; None passes it over."""
         info = await self.info(mailbox)
         if info is None or info["num_ack_pending"] == 0:
             return 0
         stream, consumer = names.stream_of(mailbox.topic), names.consumer(mailbox)
         last, turn = info["delivered"]["stream_seq"], info["delivered"]["consumer_seq"]
-        floor = info["ack_floor"]["stream_seq"]
-        sequence, there, count = floor + 1, set[int](), 0
-        while sequence <= last:
-            question = {"seq": sequence, "next_by_subj": mailbox.topic}
-            message = await self._api.message(stream, question)
-            if message is None or message.sequence > last:
-                break
-            sequence = message.sequence + 1
-            there.add(message.sequence)
-            said = word(message.sequence)
+        floor, there, count = info["ack_floor"]["stream_seq"], set[int](), 0
+        async for sequence in self._out(mailbox, info):
+            there.add(sequence)
+            said = word(sequence)
             if said is not None:
-                receipt = receipts.write(stream, consumer, message.sequence, turn)
+                receipt = receipts.write(stream, consumer, sequence, turn)
                 await self._wire.request(receipt, said, wait_s=CONFIRM_S)
                 count += 1
         pending = int(info["num_ack_pending"])
@@ -115,6 +105,26 @@ class Mailboxes:
             await self._lay(receipts.write(stream, consumer, seq, turn) for seq in ghosts)
         # A message that only another group still needs was walked too; the broker ignored that.
         return min(count, pending)
+
+    async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
+        """The positions that are out; one question where there are none."""
+        info = await self.info(mailbox)
+        if info is None or info["num_ack_pending"] == 0:
+            return frozenset()
+        return frozenset([sequence async for sequence in self._out(mailbox, info)])
+
+    async def _out(self, mailbox: Mailbox, info: Mapping[str, Any]) -> AsyncIterator[int]:
+        """The durable does not say which messages are out; in its stream they are those of the
+        topic between its ack floor and its last delivery that are still there."""
+        stream, last = names.stream_of(mailbox.topic), info["delivered"]["stream_seq"]
+        sequence = info["ack_floor"]["stream_seq"] + 1
+        while sequence <= last:
+            question = {"seq": sequence, "next_by_subj": mailbox.topic}
+            message = await self._api.message(stream, question)
+            if message is None or message.sequence > last:
+                return
+            yield message.sequence
+            sequence = message.sequence + 1
 
     async def _lay(self, ghosts: Iterable[str]) -> None:
         """Acknowledge what is counted as out and is not there any more.

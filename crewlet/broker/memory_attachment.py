@@ -77,10 +77,16 @@ class MemoryAttachment:
         if self._waiter is not None:
             self._give_back(self._waiter)
 
+    @property
+    def positions(self) -> set[int]:
+        """Of what was given to the fetch that has not answered."""
+        sent = self._waiter.sent if self._waiter is not None else ()
+        return {delivery.position for delivery in sent}
+
     def abandon(self) -> None:
-        """The client is gone: its fetch ends, and what it holds stays held. One that was
-        released before has let go in order."""
-        self.abandoned, self._released = not self._released, True
+        """The client is gone, or was fenced: its fetch ends, and what it holds stays held. One
+        that was released before has let go in order."""
+        self.abandoned, self._released = self.abandoned or not self._released, True
         self.recall()
 
     async def _stand(self, waiter: Waiter, wait_s: float) -> None:

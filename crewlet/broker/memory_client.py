@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
 from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
@@ -28,6 +28,8 @@ class MemoryClient:
         self._broker = broker
         self._live = False
         self._attachments: dict[int, MemoryAttachment] = {}
+        self._out: dict[Mailbox, set[int]] = {}
+        self._lives: dict[Mailbox, int] = {}
         self._subscriptions: list[MemorySubscription] = []
         self._served: list[MemoryServed] = []
         self._asking: dict[asyncio.Future[None], None] = {}
@@ -99,8 +101,10 @@ class MemoryClient:
             sent = await mine.pull(waiter, wait_s)
             if mine.abandoned:
                 self._check_live()
+                return []
             if self._broker.down and not sent:
                 raise Unavailable("the broker did not answer within the wait")
+            self._out.setdefault(mine.mailbox, set()).update(one.position for one in sent)
             return sent
 
     async def recall(self, attachment: Attachment) -> None:
@@ -130,11 +134,35 @@ class MemoryClient:
         mine.release()
         self._attachments.pop(id(mine), None)
 
-    async def reclaim(self, mailbox: Mailbox) -> int:
+    async def abandon(self, attachment: Attachment) -> None:
+        """Stop pulling, and say nothing of what was handed out, then or later. Idempotent."""
+        mine = _mine(attachment)
+        mine.abandon()
+        self._attachments.pop(id(mine), None)
+        if not self._attached(mine.mailbox):  # else it is ours again
+            self._out.pop(mine.mailbox, None)
+            self._lives[mine.mailbox] = self._lives.get(mine.mailbox, 0) + 1
+
+    async def reclaim(
+        self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
+    ) -> int:
         """Hand back, in order and with their counts, what somebody holds. Returns how many."""
         await self._reach()
         box = self._broker.find(mailbox)
-        return 0 if box is None else box.reclaim()
+        if box is None:
+            return 0
+        ours = self._on_their_way(mailbox)
+        if only is not None:
+            ours |= self._out.get(mailbox, set()) | (set(box.outstanding) - set(only))
+        return box.reclaim({at for at in box.outstanding if at in keep or at in ours})
+
+    async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
+        """The positions that are handed out and not settled, or queued to be handed out again."""
+        await self._reach()
+        box = self._broker.find(mailbox)
+        if box is None:
+            return frozenset()
+        return frozenset(box.outstanding) - self._on_their_way(mailbox)
 
     async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
         """What stays without ever coming again, while nothing is in flight."""
@@ -215,6 +243,7 @@ class MemoryClient:
         match verdict:
             case Dead(reason):
                 self._broker.bury(delivery, reason)
+        self._out.get(delivery.mailbox, set()).discard(delivery.position)
         box = self._broker.find(delivery.mailbox)
         if box is None:
             return
@@ -225,7 +254,19 @@ class MemoryClient:
                 box.retry(delivery.position, delay_s)
             case HandBack():
                 box.hand_back(delivery.position)
-                box.remember(delivery.position, lambda: self._live)
+                life = self._lives.get(delivery.mailbox, 0)
+                box.remember(delivery.position, lambda: self._stands_by(delivery.mailbox, life))
+
+    def _stands_by(self, mailbox: Mailbox, life: int) -> bool:
+        """What was handed back of a mailbox is known here until it is abandoned."""
+        return self._live and self._lives.get(mailbox, 0) == life
+
+    def _attached(self, mailbox: Mailbox) -> Sequence[MemoryAttachment]:
+        return [one for one in self._attachments.values() if one.mailbox == mailbox]
+
+    def _on_their_way(self, mailbox: Mailbox) -> set[int]:
+        """Positions that were given to a fetch of ours that has not answered."""
+        return set[int]().union(*(one.positions for one in self._attached(mailbox)))
 
     async def _reach(self) -> None:
         """The way to the broker: others run meanwhile, and either end may be gone."""

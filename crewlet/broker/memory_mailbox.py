@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -17,10 +17,14 @@ from msgspec import Struct
 
 from actors.delivery import Delivery, Mailbox
 from actors.ports import MailboxState
+from crewlet import topics
 from crewlet.broker.port import Waiting
 
 ACK_WINDOW_S: Final = 1800.0
 """How long a message that was handed out is nobody else's (docs/contract.md 42)."""
+
+ROUTER_ACK_WINDOW_S: Final = 20.0
+"""The same of the deliveries from outside, which several nodes read (docs/contract.md 278)."""
 
 MAX_DELIVER: Final = 30
 """The broker's own limit, above the client's budget: a backstop that bounds the loop."""
@@ -187,11 +191,17 @@ class MemoryMailbox:
         if held := self._held.get(position):
             held.remembered = alive
 
-    def reclaim(self) -> int:
+    @property
+    def outstanding(self) -> list[int]:
+        """The positions that are out, oldest first: held by somebody, waiting for a retry, or
+        queued after they were handed back."""
+        self.looked_at()
+        return sorted(position for position, held in self._held.items() if not held.stuck)
+
+    def reclaim(self, spared: Container[int] = ()) -> int:
         """Hand back all that is out, in the order of its positions: what somebody holds and
         what waits for a retry. What is queued already is counted, and keeps its place."""
-        self.looked_at()
-        out = sorted(position for position, held in self._held.items() if not held.stuck)
+        out = [position for position in self.outstanding if position not in spared]
         for position in out:
             self._requeue(position)
         self.serve()
@@ -262,7 +272,8 @@ class MemoryMailbox:
 
     def _hand_out(self, held: Held) -> Delivery:
         held.count += 1
-        self._arm(held, ACK_WINDOW_S)
+        inbound = self.mailbox.topic == topics.INBOUND
+        self._arm(held, ROUTER_ACK_WINDOW_S if inbound else ACK_WINDOW_S)
         return self._delivery(held)
 
     def _delivery(self, held: Held) -> Delivery:

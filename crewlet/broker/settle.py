@@ -23,8 +23,8 @@ BACK: Final = 1024
 """Hand-backs of a mailbox that are remembered until they come again: the server keeps its queue
 of them in memory only, and forgets it when it is killed."""
 
+HAND_BACK: Final = b"-NAK"
 _ACK: Final = b"+ACK"
-_NAK: Final = b"-NAK"
 _TERM: Final = b"+TERM"
 
 
@@ -42,7 +42,7 @@ class Settler:
             case Done() | Retry():
                 self.say([(delivery, verdict)])
             case HandBack():
-                await self._confirmed(delivery, _NAK)
+                await self._confirmed(delivery, HAND_BACK)
             case Dead(reason=reason):
                 await self._dead_letters.store(delivery, reason)
                 await self._confirmed(delivery, _TERM)
@@ -70,8 +70,8 @@ def _said(verdict: Verdict) -> bytes:
 def _later(delay_s: float) -> bytes:
     nanoseconds = int(delay_s * SECOND)
     if nanoseconds <= 0:
-        return _NAK
-    return _NAK + b" " + msgspec.json.encode({"delay": nanoseconds})
+        return HAND_BACK
+    return HAND_BACK + b" " + msgspec.json.encode({"delay": nanoseconds})
 
 
 class Held:
@@ -111,6 +111,10 @@ class Held:
             if len(self._back) > BACK:
                 self._back.pop(next(iter(self._back)))
 
+    def has(self, position: int) -> bool:
+        """It was taken, and nothing was said of it yet."""
+        return position in self._out
+
     def knows(self, position: int) -> bool:
         """Whether this process was ever handed the message, as far as it remembers."""
         known = (self._out, self._resting, self._done, self._back)
@@ -122,4 +126,4 @@ class Held:
             return None
         if position in self._resting:
             return _later(self._resting[position] - time.monotonic())
-        return _ACK if position in self._done else _NAK
+        return _ACK if position in self._done else HAND_BACK

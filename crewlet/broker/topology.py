@@ -13,6 +13,7 @@ import structlog
 
 from actors.delivery import Mailbox
 from actors.ports import Unavailable
+from crewlet import topics
 from crewlet.broker import names
 from crewlet.broker.api import STREAM_EXISTS, STREAM_MISSING, Api, ApiError
 from crewlet.coordination.store import Bucket
@@ -27,6 +28,11 @@ SECOND: Final = 1_000_000_000
 
 ACK_WAIT_S: Final = 1800
 """Collection (60 s at most) and one turn fit in it together (docs/contract.md 42)."""
+
+ROUTER_ACK_WAIT_S: Final = 20
+"""Of the deliveries from outside: several nodes read them at once, so that nobody may reclaim
+there, and what a dead node held comes back by this alone. Routing one takes milliseconds, and
+a second pass publishes nothing anew (docs/contract.md 278)."""
 
 MAX_DELIVER: Final = 30
 """Above the client's budget of 25, which ends every message first: at its own limit the broker
@@ -144,7 +150,7 @@ class Topology:
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
             "ack_policy": "explicit",
-            "ack_wait": ACK_WAIT_S * SECOND,
+            "ack_wait": _ack_wait_s(mailbox) * SECOND,
             "max_deliver": MAX_DELIVER,
             "filter_subject": mailbox.topic,
             "replay_policy": "instant",
@@ -213,6 +219,10 @@ class Topology:
             return present
         log.info("broker_stream_made", stream=name)
         return made
+
+
+def _ack_wait_s(mailbox: Mailbox) -> int:
+    return ROUTER_ACK_WAIT_S if mailbox.topic == topics.INBOUND else ACK_WAIT_S
 
 
 def compare(wanted: Config, present: Config) -> None:

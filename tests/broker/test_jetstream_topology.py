@@ -184,6 +184,20 @@ def test_the_durable_of_a_mailbox(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.certifies(278)
+def test_what_a_dead_router_held_comes_back_soon(tmp_path: Path) -> None:
+    """Several nodes read it: nobody could reclaim there."""
+
+    async def play() -> None:
+        async with connected(tmp_path) as client:
+            await client.ensure(topics.inbound())
+            info = await client._mailboxes.info(topics.inbound())
+            assert info is not None
+            assert info["config"]["ack_wait"] == 20 * SECOND
+
+    asyncio.run(play())
+
+
 @pytest.mark.certifies(43)
 def test_a_durable_that_is_nobody_s_is_left_out_of_the_list(tmp_path: Path) -> None:
     async def play() -> None:

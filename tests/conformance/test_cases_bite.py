@@ -5,7 +5,7 @@ Each plant is a fault that a broker's author could make; the case named beside i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import pytest
@@ -45,7 +45,7 @@ def _free_hand_back(box: MemoryMailbox, position: int) -> None:
     _hand_back(box, position)
 
 
-def _reclaim_backwards(box: MemoryMailbox) -> int:
+def _reclaim_backwards(box: MemoryMailbox, spared: Container[int]) -> int:
     held = sorted(box._held, reverse=True)
     for position in held:
         box._requeue(position)

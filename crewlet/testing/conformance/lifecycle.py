@@ -118,6 +118,7 @@ def _verbs(box: Seat) -> dict[str, Callable[[], Awaitable[object]]]:
         "fetch": lambda: client.fetch(box.attachment, 1, 0.05),
         "list": lambda: client.list(mailbox.topic),
         "reclaim": lambda: client.reclaim(mailbox),
+        "outstanding": lambda: client.outstanding(mailbox),
         "sweep": lambda: client.sweep(mailbox),
         "publish": lambda: client.publish(mailbox.topic, b"x", message_id=f"{mailbox}-verb"),
         "subscribe": lambda: client.subscribe(topics.EVENTS, lambda topic, body: None),

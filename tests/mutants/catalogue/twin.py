@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from actors.delivery import BUDGET, Dead, HandBack
@@ -89,8 +90,8 @@ def reclaim_turns_the_order_around(patch: Patches) -> None:
     """A dead holder's mail comes back newest first."""
     reclaim = MemoryMailbox.reclaim
 
-    def backwards(box: MemoryMailbox) -> int:
-        number = reclaim(box)
+    def backwards(box: MemoryMailbox, spared: Container[int]) -> int:
+        number = reclaim(box, spared)
         box._again = type(box._again)(sorted(box._again, reverse=True))
         return number
 
