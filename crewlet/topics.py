@@ -67,6 +67,13 @@ def question(name: str) -> str:
     return _checked(f"crewlet.ask.{name}")
 
 
+def node_control(node_id: str) -> str:
+    """What operators ask of one node by way of another; asked and answered, never stored."""
+    if not is_handle(node_id):
+        raise ValueError(f"{node_id!r} is no node id: it is written as a handle is")
+    return _checked(f"crewlet.control.{node_id}")
+
+
 def inbox_of(handle: str) -> Mailbox:
     return Mailbox(topic=inbox(handle), group=_group(handle))
 

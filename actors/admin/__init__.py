@@ -8,12 +8,13 @@ from actors.admin.client import AdminClient, CallFailed, NoAnswer, NotRunning, R
 from actors.admin.endpoint import AlreadyServed, Endpoint
 from actors.admin.frames import Failure
 from actors.admin.paths import UnsafeFolder, socket_path
-from actors.admin.verbs import Refused, Verb
+from actors.admin.verbs import Caller, Refused, Verb
 
 __all__ = [
     "AdminClient",
     "AlreadyServed",
     "CallFailed",
+    "Caller",
     "Endpoint",
     "Failure",
     "NoAnswer",

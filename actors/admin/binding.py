@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import socket
 import stat
 import struct
 from pathlib import Path
+
+from actors.admin.verbs import Caller
 
 
 class AlreadyServed(Exception):
@@ -74,3 +77,11 @@ def peer_uid(connection: socket.socket) -> int:
         "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     )
     return int(uid)
+
+
+def caller(uid: int) -> Caller:
+    """This user by name, where the system has one for them."""
+    try:
+        return Caller(uid, pwd.getpwuid(uid).pw_name)
+    except (KeyError, OverflowError):
+        return Caller(uid, f"uid {uid}")

@@ -12,7 +12,7 @@ import structlog
 
 from actors.admin.frames import End, Failure, Request, decode_request, end_line, error_line
 from actors.admin.frames import row_line as encode_row
-from actors.admin.verbs import AnyVerb, Refused
+from actors.admin.verbs import AnyVerb, Caller, Refused
 
 REQUEST_S: Final = 30.0
 """How long a caller may take to say what it wants."""
@@ -32,11 +32,13 @@ class Connection:
         writer: asyncio.StreamWriter,
         verbs: Mapping[str, AnyVerb],
         explain: Callable[[Exception], Failure | None],
+        caller: Caller,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._verbs = verbs
         self._explain = explain
+        self._caller = caller
         self._work: asyncio.Task[bytes] | None = None
         self._may_end = True  # a caller that has asked for nothing yet loses nothing
         self._farewell: bytes | None = None
@@ -89,7 +91,7 @@ class Connection:
                 known = ", ".join(sorted(self._verbs))
                 raise Refused("unknown_verb", f"no verb {request.verb!r} here; there are: {known}")
             self._may_end = verb.follows
-            rows = verb.start(request.args)
+            rows = verb.start(request.args, self._caller)
         except Refused as refused:
             return error_line(refused.failure)
         return await self._watched(request.verb, rows)

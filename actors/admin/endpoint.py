@@ -91,20 +91,20 @@ class Endpoint:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        connection = Connection(reader, writer, self._verbs, self._explain)
+        caller = binding.caller(_peer(writer.get_extra_info("socket")))
+        connection = Connection(reader, writer, self._verbs, self._explain, caller)
         self._running[task] = connection
         try:
-            if (refusal := self._refusal(writer)) is not None:
+            if (refusal := self._refusal(caller.uid)) is not None:
                 await connection.refuse(refusal)
             else:
                 await connection.serve()
         finally:
             del self._running[task]
 
-    def _refusal(self, writer: asyncio.StreamWriter) -> Failure | None:
+    def _refusal(self, peer: int) -> Failure | None:
         if self._server is None:
             return Failure("stopping", "the node is stopping", exit=3)
-        peer = _peer(writer.get_extra_info("socket"))
         if peer not in (os.getuid(), 0):
             _log.warning("admin_refused_user", uid=peer)
             return Failure("forbidden", "this socket serves the node's own user", exit=3)

@@ -23,12 +23,18 @@ RAW_WEBHOOK: Final = "raw_webhook"
 
 ORG_STARTED: Final = "org_started"
 ORG_STOPPED: Final = "org_stopped"
+OPERATOR_ACTED: Final = "operator_acted"
+SEAT_PAUSED: Final = "seat_paused"
+SEAT_RESUMED: Final = "seat_resumed"
 TURN_COMPLETED: Final = "turn_completed"
 """What the seat's reflect mailbox receives: the turn, for whoever learns from it."""
 
 _CATEGORY_OF: Final[dict[str, Category]] = {
     ORG_STARTED: "lifecycle",
     ORG_STOPPED: "lifecycle",
+    OPERATOR_ACTED: "lifecycle",
+    SEAT_PAUSED: "lifecycle",
+    SEAT_RESUMED: "lifecycle",
     TASK_ASSIGNED: "task",
     EXTERNAL_NOTIFICATION: "notification",
     NOTIFICATION_SKIPPED: "notification",

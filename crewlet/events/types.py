@@ -113,6 +113,32 @@ class InboundDelivery(Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
 
 
+class OperatorActed(Struct, frozen=True, kw_only=True):
+    """A person (or their script) made a node do something: who, what, and to what; never the
+    arguments. `via` is the node whose socket it came through, where that is another one."""
+
+    actor: str
+    uid: int
+    verb: str
+    target: str
+    outcome: str
+    via: str = ""
+
+
+class SeatPaused(Struct, frozen=True, kw_only=True):
+    """A person let a seat rest, once for each change. The seat is `agent_role`, as everywhere."""
+
+    actor: str
+    agent_role: str
+
+
+class SeatResumed(Struct, frozen=True, kw_only=True):
+    """A person let a paused seat go on."""
+
+    actor: str
+    agent_role: str
+
+
 class OrgStarted(Struct, frozen=True, kw_only=True):
     """The company is served by this node."""
 

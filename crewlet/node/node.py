@@ -7,7 +7,7 @@ again, so that a start that was refused leaves nothing behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,13 +15,12 @@ from typing import Any, Final, Self
 
 import structlog
 
-from actors.admin import Endpoint
 from actors.delivery import Ack, BatchOptions, Mailbox, Outcome, Partition
 from actors.messages import NodeDrained
 from actors.node import NodeSpec
 from actors.ports import Clock, Consumed
 from actors.runtime import SeatRuntime
-from actors.seat import SeatSpec
+from actors.seat import CONTROL, INBOX, REFLECT, SeatSpec
 from actors.system import SystemClock
 from crewlet import topics
 from crewlet.broker import open_broker
@@ -40,17 +39,17 @@ from crewlet.inbound.router import Router
 from crewlet.inbound.running import Turns
 from crewlet.node.data_folder import DataFolder
 from crewlet.node.edge import WebhookEdge
+from crewlet.node.fleet import FleetOfOne, FleetView
 from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.pauses import PAUSED, Pauses
 from crewlet.node.presence import Presence
-from crewlet.node.verbs import explained, verbs_of
+from crewlet.node.seats import NO_HANDLER
+from crewlet.node.verbs import Operators
 from crewlet.queue import Published, Publisher
 from crewlet.web import WebServer, make_app
 
 TURN_TIMEOUT_S: Final = 1800.0
 """Of a turn that an embedder gives as a callable: the ack window of a mailbox."""
-
-NO_HANDLER: Final = "no handler"
-"""The hold of a seat that nobody gave a handler: its mail waits, in order, at no cost."""
 
 FLUSH_S: Final = 2.0
 
@@ -126,8 +125,11 @@ class Node:
         self.queue = Publisher(self.broker, node_id=self.node_id, clock=self.clock)
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
+        self.pauses = Pauses(self.broker.store, self.queue, self.clock)
+        self.fleet: FleetView = FleetOfOne(self)
         held = await ensure_mailboxes(self.broker, self.company)
-        spec = self._spec(handlers, held)
+        spec = self._spec(handlers, held, await self.pauses.all())
+        self._seats = {seat.handle: seat for seat in spec.seats}
         self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
         self._closers.push_async_callback(self.runtime.stop)
         await self.runtime.start()
@@ -143,9 +145,9 @@ class Node:
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
         if self._admin and self._folder is not None:
-            endpoint = Endpoint(self._folder.path, verbs_of(self), explain=explained)
-            await endpoint.start()
-            self._closers.push_async_callback(endpoint.stop)
+            operators = Operators(self, self._folder.path)
+            self._closers.push_async_callback(operators.stop)
+            await operators.start()
 
     async def _open_broker(self) -> CompanyBroker:
         if self._given_broker is not None:
@@ -255,6 +257,16 @@ class Node:
 
         self.queue.add_listener(listener)
 
+    def consumed(self, handle: str, box: str) -> Consumed:
+        """What is done here with the mail of one of a seat's boxes."""
+        seat = self._seats[handle]
+        return {INBOX: seat.inbox, CONTROL: seat.control, REFLECT: seat.reflect}[box]
+
+    async def holds_of(self, handle: str) -> Sequence[str]:
+        """The holds that the seat's inbox is taken up with; a pause may have come since."""
+        own = (hold for hold in self._seats[handle].holds if hold != PAUSED)
+        return (*own, *await self.pauses.holds_of(handle))
+
     # -- how seats are made -----------------------------------------------------------
 
     def _handler(self, seat: Seat) -> Handler | None:
@@ -285,7 +297,12 @@ class Node:
         github = self.company.integrations.github
         return [] if github is None else [github.secret.reveal()]
 
-    def _spec(self, handlers: dict[str, Handler | None], held: frozenset[Mailbox]) -> NodeSpec:
+    def _spec(
+        self,
+        handlers: dict[str, Handler | None],
+        held: frozenset[Mailbox],
+        paused: frozenset[str],
+    ) -> NodeSpec:
         followers = Followers(self.broker.store)
         services = Services(
             company=self.company.name,
@@ -305,13 +322,18 @@ class Node:
         )
         one_by_one = Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
         seats = [
-            self._seat(seat, handlers[seat.handle], services, held)
+            self._seat(seat, handlers[seat.handle], services, held, seat.handle in paused)
             for seat in self.company.agents()
         ]
         return NodeSpec(self.broker, seats, one_by_one, reclaim_router=topics.inbound() in held)
 
     def _seat(
-        self, seat: Seat, handler: Handler | None, services: Services, held: frozenset[Mailbox]
+        self,
+        seat: Seat,
+        handler: Handler | None,
+        services: Services,
+        held: frozenset[Mailbox],
+        paused: bool,
     ) -> SeatSpec:
         boxes = (
             topics.inbox_of(seat.handle),
@@ -327,7 +349,7 @@ class Node:
             control=Consumed(boxes[1], read_alone, _acknowledge),
             reflect=Consumed(boxes[2], read_alone, self._reflected),
             reclaim=any(box in held for box in boxes),
-            holds=(NO_HANDLER,) if handler is None else (),
+            holds=((NO_HANDLER,) if handler is None else ()) + ((PAUSED,) if paused else ()),
         )
 
     async def _reflected(self, partition: Partition) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +17,9 @@ from actors.seat import INBOX
 from crewlet import topics
 from crewlet.company import Contact, Seat
 from crewlet.node.view import NodeView
+
+NO_HANDLER: Final = "no handler"
+"""The hold of a seat that nobody gave a handler: its mail waits, in order, at no cost."""
 
 
 class SeatRow(Struct, frozen=True, kw_only=True):
@@ -44,6 +48,13 @@ async def seat_rows(node: NodeView) -> list[SeatRow]:
     return list(await asyncio.gather(*rows))
 
 
+async def seat_row(node: NodeView, seat: Seat) -> dict[str, Any]:
+    """The row of one seat, by key."""
+    states = await node.broker.list(topics.inbox(seat.handle))
+    row = await _row(node, seat, {state.mailbox: state for state in states})
+    return msgspec.structs.asdict(row)
+
+
 async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState]) -> SeatRow:
     contact = {
         kind: name for kind in Contact.__struct_fields__ if (name := getattr(seat.contact, kind))
@@ -63,7 +74,7 @@ async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState
     return msgspec.structs.replace(
         known,
         state=await _state(node, seat),
-        owner=node.node_id,
+        owner=node.fleet.owner_of(seat.handle) or "",
         waiting=mail.waiting if mail else None,
         in_flight=mail.in_flight if mail else None,
         turns=tally.turns,
@@ -73,6 +84,9 @@ async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState
 
 async def _state(node: NodeView, seat: Seat) -> str:
     """What a person wants to know first: does it work, and if not, what is in its way."""
+    owner = node.fleet.owner_of(seat.handle)
+    if owner is not None and owner != node.node_id:
+        return f"on {owner}"
     described = await node.runtime.describe(seat.handle)
     if described is None:
         return "absent"
@@ -81,12 +95,18 @@ async def _state(node: NodeView, seat: Seat) -> str:
         if turn.overdue:
             return f"stuck ({turn.turn_id}: {turn.overdue})"
         return f"working ({turn.conversation})"
-    if brakes := _brakes(box):
+    return box_state(box)
+
+
+def box_state(box: BoxState) -> str:
+    """How one box stands, as a word and what is in its way."""
+    if brakes := brakes_of(box):
         return f"resting ({', '.join(brakes)})"
     return "waiting for a slot" if box.running else {"pulling": "idle"}.get(box.state, box.state)
 
 
-def _brakes(box: BoxState) -> list[str]:
+def brakes_of(box: BoxState) -> list[str]:
+    """What keeps it from taking anything new, by name."""
     named = {"quiesced": box.quiesced, "deferred": box.deferred, "draining": box.paused}
     holds = [f"held: {hold}" for hold in box.holds]
     return [name for name, is_set in named.items() if is_set] + holds

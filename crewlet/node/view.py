@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
+from actors.ports import Clock, Consumed
 from actors.runtime import SeatRuntime
 from crewlet.broker.port import CompanyBroker
 from crewlet.company import Company
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.running import Turns
 from crewlet.node.edge import WebhookEdge
+from crewlet.node.fleet import FleetView
+from crewlet.node.pauses import Pauses
 from crewlet.queue import Published, Publisher
 
 
@@ -24,6 +28,9 @@ class NodeView(Protocol):
     turns: Turns
     runtime: SeatRuntime
     edge: WebhookEdge
+    fleet: FleetView
+    pauses: Pauses
+    clock: Clock
     stopping: asyncio.Event
 
     @property
@@ -33,3 +40,9 @@ class NodeView(Protocol):
     def url(self) -> str: ...
 
     async def send(self, handle: str, text: str, *, sender: str = "") -> Published: ...
+
+    def consumed(self, handle: str, box: str) -> Consumed:
+        """What is done here with the mail of one of a seat's boxes."""
+
+    async def holds_of(self, handle: str) -> Sequence[str]:
+        """The holds that the seat's inbox is taken up with."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from actors.admin import Endpoint, Failure, Refused, Verb
+from actors.admin import Caller, Endpoint, Failure, Refused, Verb
 from actors.admin.verbs import AnyVerb
 
 
@@ -35,12 +35,12 @@ class Verbs:
         self.started = threading.Event()
         self.sent = 0
 
-    async def count(self, args: Count) -> AsyncGenerator[object, None]:
+    async def count(self, args: Count, caller: Caller) -> AsyncGenerator[object, None]:
         for number in range(args.to):
             self.sent += 1
             yield {"number": number, "text": "x" * args.size}
 
-    async def follow(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def follow(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         try:
             yield {"type": "first"}
             self.started.set()
@@ -48,7 +48,7 @@ class Verbs:
         finally:
             self.closed.set()
 
-    async def slow(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def slow(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         try:
             self.started.set()
             await asyncio.Event().wait()
@@ -56,15 +56,15 @@ class Verbs:
         finally:
             self.closed.set()
 
-    async def refuse(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def refuse(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         yield {"number": 1}
         raise Refused("no_mailbox", "there is no seat of this handle")
 
-    async def break_(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def break_(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         raise RuntimeError("out of cheese")
         yield
 
-    async def explained(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def explained(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         raise Explained("the broker did not answer")
         yield
 

@@ -83,10 +83,10 @@ def test_integers_of_any_size_stay_exact(tmp_path: Path):
 
     from msgspec import Raw
 
-    from actors.admin import Verb
+    from actors.admin import Caller, Verb
     from tests.admin.served import Nothing
 
-    async def big(args: Nothing) -> AsyncGenerator[object, None]:
+    async def big(args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         yield {"n": Raw(b"123456789012345678901234567890"), "f": Raw(b"1.10")}
 
     with served(tmp_path / "data", {"big": Verb(Nothing, big)}) as node:

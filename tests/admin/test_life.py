@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.admin import AdminClient, AlreadyServed, CallFailed, Endpoint, NotRunning, Verb
+from actors.admin import AdminClient, AlreadyServed, Caller, CallFailed, Endpoint, NotRunning, Verb
 from actors.admin import endpoint as endpoint_module
 from tests.admin.served import Nothing, Verbs, served
 
@@ -104,7 +104,7 @@ def test_a_stop_waits_for_a_verb_that_ends_by_itself(tmp_path: Path):
     started, release = threading.Event(), asyncio.Event()
     rows: list[object] = []
 
-    async def last(args: Nothing) -> AsyncGenerator[object, None]:
+    async def last(args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         started.set()
         await release.wait()
         yield "done"

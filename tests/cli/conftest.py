@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from actors.admin import Refused, Verb
+from actors.admin import Caller, Refused, Verb
 from actors.admin.verbs import AnyVerb
 from tests.admin.served import Served, served
 
@@ -109,26 +109,26 @@ class FakeNode:
     replayed: set[str] = field(default_factory=set)
     served: Served | None = None
 
-    async def seats_(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def seats_(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         for row in self.seats:
             yield row
 
-    async def send(self, args: Send) -> AsyncGenerator[object, None]:
+    async def send(self, args: Send, caller: Caller) -> AsyncGenerator[object, None]:
         self.asked.append(args)
         if args.handle not in [row["handle"] for row in self.seats]:
             raise Refused("unknown_seat", f"there is no seat called {args.handle}", exit=2)
         yield {"event_id": "e-1", "position": 12}
 
-    async def list(self, args: Limit) -> AsyncGenerator[object, None]:
+    async def list(self, args: Limit, caller: Caller) -> AsyncGenerator[object, None]:
         for row in [*self.letters.values()][: args.limit]:
             yield row
 
-    async def show(self, args: One) -> AsyncGenerator[object, None]:
+    async def show(self, args: One, caller: Caller) -> AsyncGenerator[object, None]:
         if args.id not in self.letters:
             raise Refused("no_letter", f"there is no dead letter {args.id}")
         yield {**self.letters[args.id], "event": event(1)}
 
-    async def replay(self, args: Ids) -> AsyncGenerator[object, None]:
+    async def replay(self, args: Ids, caller: Caller) -> AsyncGenerator[object, None]:
         self.asked.append(args)
         for id in args.ids:
             fresh = id in self.letters and id not in self.replayed
@@ -142,12 +142,12 @@ class FakeNode:
                 "note": "" if fresh else "was replayed before",
             }
 
-    async def drop(self, args: Ids) -> AsyncGenerator[object, None]:
+    async def drop(self, args: Ids, caller: Caller) -> AsyncGenerator[object, None]:
         self.asked.append(args)
         for id in args.ids:
             yield {"id": id, "dropped": self.letters.pop(id, None) is not None}
 
-    async def events_(self, args: Events) -> AsyncGenerator[object, None]:
+    async def events_(self, args: Events, caller: Caller) -> AsyncGenerator[object, None]:
         self.asked.append(args)
         for row in self.events:
             yield row
@@ -156,7 +156,7 @@ class FakeNode:
 
             await asyncio.Event().wait()
 
-    async def status(self, args: Nothing) -> AsyncGenerator[object, None]:
+    async def status(self, args: Nothing, caller: Caller) -> AsyncGenerator[object, None]:
         yield {"node": "n1", "company": "Octo", "draining": False}
 
     def verbs(self) -> Mapping[str, AnyVerb]:

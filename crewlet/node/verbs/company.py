@@ -1,0 +1,118 @@
+"""Verbs about the company and the node as a whole: its state, its seats, its record."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from actors.admin import Caller, Refused
+from crewlet import topics
+from crewlet.errors import NodeRefused
+from crewlet.events import Event, decode, encode
+from crewlet.node.seats import seat_rows
+from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows, the_handle
+from crewlet.node.view import NodeView
+from crewlet.version import __version__
+
+BACKLOG: Final = 10_000
+"""Events that wait for a slow follower before it misses some: it can hold up nobody else."""
+
+
+class Send(Struct, frozen=True, forbid_unknown_fields=True):
+    handle: str
+    text: str
+    sender: str = ""
+
+
+class Events(Struct, frozen=True, forbid_unknown_fields=True):
+    follow: bool = False
+    last: int = 20
+    type: str = "*"
+
+
+class CompanyVerbs:
+    """One coroutine a verb."""
+
+    def __init__(self, node: NodeView) -> None:
+        self._node = node
+
+    def table(self) -> Mapping[str, AnyOperation]:
+        return {
+            "status": Operation(Nothing, self.status),
+            "drain": Operation(Nothing, self.drain, target=lambda _: self._node.node_id),
+            "seats": Operation(Nothing, self.seats),
+            "send": Operation(Send, self.send, target=the_handle),
+            "events": Operation(Events, self.events, follows=True),
+        }
+
+    async def status(self, _: Nothing, caller: Caller) -> Rows:
+        node = self._node
+        state = "draining" if node.edge.draining or node.stopping.is_set() else "serving"
+        yield {
+            "node": node.node_id,
+            "pid": os.getpid(),
+            "version": __version__,
+            "company": node.company.name,
+            "seats": len(node.company.agents()),
+            "url": node.url,
+            "broker": "connected" if node.broker.connected else "unreachable",
+            "state": state,
+            "running": [msgspec.to_builtins(turn) for turn in node.turns.all_running()],
+        }
+
+    async def drain(self, _: Nothing, caller: Caller) -> Rows:
+        """Accepted, not awaited: the caller may be a turn that the drain has to wait for."""
+        self._node.stopping.set()
+        yield {"node": self._node.node_id, "state": "draining"}
+
+    async def seats(self, _: Nothing, caller: Caller) -> Rows:
+        for row in await seat_rows(self._node):
+            yield row
+
+    async def send(self, args: Send, caller: Caller) -> Rows:
+        try:
+            sent = await self._node.send(args.handle, args.text, sender=args.sender)
+        except NodeRefused as error:
+            raise Refused(error.code, str(error)) from None
+        yield {"event_id": sent.event.id, "position": sent.receipt.position}
+
+    async def events(self, args: Events, caller: Caller) -> Rows:
+        """What is kept, then what comes; a follower that reads too slowly misses some."""
+        waiting: asyncio.Queue[Event] = asyncio.Queue(BACKLOG)
+        seen: dict[str, None] = {}
+
+        def heard(topic: str, event: Event) -> None:
+            if not waiting.full():
+                waiting.put_nowait(event)
+
+        following = None
+        if args.follow:
+            following = await self._node.queue.subscribe_stream(topics.EVENTS, heard)
+        try:
+            for _, body in await self._recent(args.last):
+                event = decode(body)
+                seen[event.id] = None
+                if fnmatchcase(event.type, args.type):
+                    yield _event_row(event)
+            while following is not None:
+                event = await waiting.get()
+                if event.id not in seen and fnmatchcase(event.type, args.type):
+                    yield _event_row(event)
+        finally:
+            if following is not None:
+                await following.close()
+
+    async def _recent(self, last: int) -> list[tuple[str, bytes]]:
+        return list(await self._node.broker.recent(topics.EVENTS, last)) if last else []
+
+
+def _event_row(event: Event) -> dict[str, Any]:
+    row: dict[str, Any] = msgspec.json.decode(encode(event), type=dict[str, msgspec.Raw])
+    row.setdefault("summary", event.summary)
+    return row

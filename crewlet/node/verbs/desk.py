@@ -1,0 +1,256 @@
+"""Where calls come in: over this node's socket, or from another node on somebody's behalf.
+
+A verb is answered by the node that it is about. Whoever is asked finds that node and passes the
+call on, once; it is done, and recorded, there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import structlog
+from msgspec import Raw, Struct
+
+from actors.admin import Caller, Failure, Refused, Verb
+from actors.admin.verbs import AnyVerb
+from actors.ports import BrokerError
+from crewlet import topics
+from crewlet.broker.port import Subscription
+from crewlet.errors import CrewletError
+from crewlet.events import Event, Trace
+from crewlet.events import catalogue as types
+from crewlet.events.types import OperatorActed
+from crewlet.node.verbs.operation import AnyOperation, Rows
+from crewlet.node.view import NodeView
+
+ANSWER_S: Final = 15.0
+"""How long another node may take: a verb that waits for the broker has its own deadlines
+within this, and a caller at a socket waits for longer."""
+
+MOST_BYTES: Final = 7 * 1024 * 1024
+"""The longest answer that a node sends another: a message of the broker holds 8 MiB."""
+
+SHOWN: Final = 64
+
+log = structlog.get_logger(__name__)
+
+
+class On(Struct, frozen=True, forbid_unknown_fields=True):
+    """Have `verb` answered by `node`, whatever it is about."""
+
+    node: str
+    verb: str
+    args: Raw = msgspec.field(default_factory=lambda: Raw(b"{}"))
+
+
+class Question(Struct, frozen=True):
+    """From node to node: who asks for what. `chosen`: a person named the node."""
+
+    verb: str
+    args: Raw
+    caller: Caller
+    chosen: bool = False
+
+
+class Reply(Struct, frozen=True):
+    """The whole answer: its rows, and how it failed where it did."""
+
+    rows: tuple[Raw, ...] = ()
+    failure: Failure | None = None
+
+
+class Desk:
+    """The closed table of one node, at its socket and at the subject of its own."""
+
+    def __init__(self, node: NodeView, operations: Mapping[str, AnyOperation]) -> None:
+        self._node = node
+        self._operations = dict(operations)
+        self._served: Subscription | None = None
+
+    def verbs(self) -> Mapping[str, AnyVerb]:
+        """For the socket."""
+        table: dict[str, AnyVerb] = {
+            name: Verb(operation.args, self._asked(name), operation.follows)
+            for name, operation in self._operations.items()
+        }
+        return {**table, "on": Verb(On, self._on)}
+
+    async def start(self) -> None:
+        """Answer other nodes. Unavailable while the broker is away."""
+        subject = topics.node_control(self._node.node_id)
+        self._served = await self._node.broker.serve(subject, self._answer)
+
+    async def stop(self) -> None:
+        if self._served is not None:
+            await self._served.close()
+
+    # -- at the socket ----------------------------------------------------------------
+
+    def _asked(self, name: str) -> Any:
+        async def run(args: Any, caller: Caller) -> Rows:
+            node = self._answering(self._operations[name], args)
+            if node == self._node.node_id:
+                rows = self._here(name, args, caller)
+            else:
+                rows = self._there(node, name, msgspec.json.encode(args), caller, chosen=False)
+            async with contextlib.aclosing(rows):
+                async for row in rows:
+                    yield row
+
+        return run
+
+    async def _on(self, args: On, caller: Caller) -> Rows:
+        operation = self._known(args.verb)
+        decoded = _decoded(operation, args.args)
+        if args.node == self._node.node_id:
+            rows = self._here(args.verb, decoded, caller)
+        else:
+            rows = self._there(args.node, args.verb, bytes(args.args), caller, chosen=True)
+        async with contextlib.aclosing(rows):
+            async for row in rows:
+                yield row
+
+    def _answering(self, operation: AnyOperation, args: Any) -> str:
+        match operation.where:
+            case "node":
+                return str(args.node) or self._node.node_id
+            case "owner":
+                return self._node.fleet.owner_of(args.handle) or self._node.node_id
+            case _:
+                return self._node.node_id
+
+    def _known(self, name: str) -> AnyOperation:
+        operation = self._operations.get(name)
+        if operation is None:
+            known = ", ".join(sorted(self._operations))
+            raise Refused("unknown_verb", f"no verb {name[:SHOWN]!r} here; there are: {known}")
+        return operation
+
+    # -- on this node -----------------------------------------------------------------
+
+    async def _here(self, name: str, args: Any, caller: Caller) -> Rows:
+        """Do it, and record it once it is known what came of it."""
+        operation, outcome = self._operations[name], "left"
+        try:
+            async with contextlib.aclosing(operation.run(args, caller)) as rows:
+                async for row in rows:
+                    outcome = "done"  # an act has acted before it answers
+                    yield row
+        except Exception as error:
+            outcome = "refused" if isinstance(error, Refused | CrewletError) else "failed"
+            raise
+        finally:
+            if operation.target is not None:
+                self._record(name, operation.target(args), outcome, caller)
+
+    def _record(self, verb: str, target: str, outcome: str, caller: Caller) -> None:
+        """Never the arguments: a target that is no name may be anything that somebody typed."""
+        body = OperatorActed(
+            actor=caller.user,
+            uid=caller.uid,
+            verb=verb,
+            target=target if all(map(topics.is_handle, target.split(","))) else "",
+            outcome=outcome,
+            via=caller.via,
+        )
+        now, trace = self._node.clock.now(), Trace.current()
+        self._node.queue.record_soon(
+            Event.new(types.OPERATOR_ACTED, at=now, trace=trace, body=body)
+        )
+
+    # -- on another node --------------------------------------------------------------
+
+    async def _there(
+        self, node: str, name: str, args: bytes, caller: Caller, *, chosen: bool
+    ) -> Rows:
+        if self._operations[name].follows:
+            raise Refused(
+                "streams",
+                f"{name} goes on and on, and that is not carried from node to node: "
+                f"ask {node} itself, on its machine and with its --data",
+            )
+        asking = msgspec.structs.replace(caller, via=self._node.node_id)
+        reply = await self._ask(node, Question(name, Raw(args), asking, chosen))
+        for row in reply.rows:
+            yield row
+        if reply.failure is not None:
+            failure = reply.failure
+            raise Refused(failure.code, failure.message, failure.exit)
+
+    async def _ask(self, node: str, question: Question) -> Reply:
+        if not topics.is_handle(node):
+            raise Refused("no_node", f"{node[:SHOWN]!r} is no node id; see `crewlet node ls`", 2)
+        subject, began = topics.node_control(node), self._node.clock.monotonic()
+        body = msgspec.json.encode(question)
+        answers = await self._node.broker.ask(subject, body, wanted=1, within_s=ANSWER_S)
+        if answers:
+            return msgspec.json.decode(answers[0], type=Reply)
+        if self._node.clock.monotonic() - began < ANSWER_S / 2:
+            raise Refused("no_node", f"no node {node} answers; see `crewlet node ls`")
+        raise Refused(
+            "no_answer",
+            f"{node} did not answer within {ANSWER_S:.0f} s: whether it did it is not known; "
+            "look before you say it again",
+            exit=1,
+        )
+
+    async def _answer(self, body: bytes) -> bytes:
+        """For another node: always an answer, since a silent one costs the asker its patience."""
+        rows: list[Raw] = []
+        failure: Failure | None = None
+        try:
+            question = msgspec.json.decode(body, type=Question)
+            operation = self._known(question.verb)
+            args = _decoded(operation, question.args)
+            self._check_mine(operation, args, chosen=question.chosen)
+            async with contextlib.aclosing(
+                self._here(question.verb, args, question.caller)
+            ) as found:
+                async for row in found:
+                    rows.append(Raw(msgspec.json.encode(row)))
+        except Exception as error:
+            failure = _failure(error)
+        reply = msgspec.json.encode(Reply(tuple(rows), failure))
+        if len(reply) > MOST_BYTES:
+            why = "the answer is too large to be carried: ask that node itself, on its machine"
+            reply = msgspec.json.encode(Reply((), Failure("too_large", why)))
+        return reply
+
+    def _check_mine(self, operation: AnyOperation, args: Any, *, chosen: bool) -> None:
+        """A call is passed on once: between two nodes that take each other for the owner it
+        would go round and round."""
+        if operation.follows:
+            raise Refused("streams", "what goes on and on is not carried from node to node")
+        answering = self._answering(operation, args)
+        if answering != self._node.node_id:
+            way = "leave --on away, and it is found" if chosen else "try again"
+            raise Refused("moved", f"that is for {answering} to answer; {way}", exit=1)
+
+
+def explained(error: Exception) -> Failure | None:
+    """Our own errors in their own words; anything else is a bug, and is told as one."""
+    if isinstance(error, CrewletError):
+        exit = 3 if error.code == "node_refused" else 2 if error.blame == "caller" else 1
+        return Failure(error.code, str(error), exit=exit)
+    if isinstance(error, BrokerError):
+        return Failure("broker", f"the broker did not do it: {error}", exit=1)
+    return None
+
+
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, Refused):
+        return error.failure
+    if (known := explained(error)) is not None:
+        return known
+    log.error("verb_failed_for_a_node", error=type(error).__name__)
+    return Failure("internal", f"{type(error).__name__} on the node that was asked")
+
+
+def _decoded(operation: AnyOperation, args: Raw) -> Any:
+    try:
+        return msgspec.json.decode(args, type=operation.args)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused("bad_args", f"the arguments do not fit: {error}", exit=2) from None

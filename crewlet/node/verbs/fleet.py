@@ -1,0 +1,51 @@
+"""Verbs about the fleet: its nodes, its leases, and taking a node out of work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from actors.admin import Caller
+from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows, the_node
+from crewlet.node.view import NodeView
+
+
+class OfNode(Struct, frozen=True, forbid_unknown_fields=True):
+    node: str = ""
+
+
+class FleetVerbs:
+    """One coroutine a verb."""
+
+    def __init__(self, node: NodeView) -> None:
+        self._node = node
+
+    def table(self) -> Mapping[str, AnyOperation]:
+        return {
+            "node.ls": Operation(Nothing, self.nodes),
+            "node.drain": Operation(OfNode, self.drain, target=self._named, where="node"),
+            "node.undrain": Operation(OfNode, self.undrain, target=self._named, where="node"),
+            "lease.ls": Operation(Nothing, self.leases),
+        }
+
+    def _named(self, args: OfNode) -> str:
+        return the_node(args) or self._node.node_id
+
+    async def nodes(self, _: Nothing, caller: Caller) -> Rows:
+        for row in await self._node.fleet.nodes():
+            yield row
+
+    async def leases(self, _: Nothing, caller: Caller) -> Rows:
+        for row in await self._node.fleet.leases():
+            yield row
+
+    async def drain(self, args: OfNode, caller: Caller) -> Rows:
+        """Accepted, not awaited: the turn that asks may be one that the drain waits for. Who
+        wants to wait for the others looks at `ps`."""
+        note = await self._node.fleet.drain(self._node.node_id)
+        yield {"node": self._node.node_id, "state": "draining", "note": note}
+
+    async def undrain(self, args: OfNode, caller: Caller) -> Rows:
+        note = await self._node.fleet.undrain(self._node.node_id)
+        yield {"node": self._node.node_id, "state": "serving", "note": note}

@@ -1,0 +1,221 @@
+"""Verbs about one seat, by rising consequence: look, brake, let go, give away, destroy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from actors.admin import Caller, Refused
+from actors.machines import signals
+from actors.messages import BoxState
+from actors.seat import CONTROL, INBOX, REFLECT
+from crewlet import topics
+from crewlet.node.fleet import DRAINED
+from crewlet.node.pauses import PAUSED
+from crewlet.node.seats import NO_HANDLER, box_state, seat_row
+from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
+from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
+from crewlet.node.view import NodeView
+
+LONGEST_REASON: Final = 60
+
+TAKEN_UP: Final = (CONTROL, REFLECT, INBOX)
+"""The order in which a seat's boxes are attached: the inbox last."""
+
+LIFTED_BY: Final = {
+    PAUSED: "it is a person's pause: `crewlet seat resume {handle}` ends it",
+    DRAINED: "the node is drained: `crewlet node undrain` ends it",
+    NO_HANDLER: "nobody works this seat: give it a handler in the company file, and start again",
+}
+"""Holds that are not lifted by their name: what they stand for has to end."""
+
+
+class Hold(Struct, frozen=True, forbid_unknown_fields=True):
+    handle: str
+    reason: str = "operator"
+
+
+class Move(Struct, frozen=True, forbid_unknown_fields=True):
+    handle: str
+    node: str
+
+
+class Delete(Struct, frozen=True, forbid_unknown_fields=True):
+    """`yes` repeats the handle."""
+
+    handle: str
+    yes: str
+
+
+class SeatVerbs:
+    """One coroutine a verb."""
+
+    def __init__(self, node: NodeView) -> None:
+        self._node = node
+
+    def table(self) -> Mapping[str, AnyOperation]:
+        acts: dict[str, tuple[type[Any], Callable[[Any, Caller], Rows]]] = {
+            "seat.hold": (Hold, self.hold),
+            "seat.release": (Hold, self.release),
+            "seat.quiesce": (OfSeat, self.quiesce),
+            "seat.unquiesce": (OfSeat, self.unquiesce),
+            "seat.detach": (OfSeat, self.detach),
+            "seat.attach": (OfSeat, self.attach),
+            "seat.pause": (OfSeat, self.pause),
+            "seat.resume": (OfSeat, self.resume),
+            "seat.move": (Move, self.move),
+            "seat.delete": (Delete, self.delete),
+        }
+        return {
+            "seat.show": Operation(OfSeat, self.show, where="owner"),
+            **{
+                name: Operation(args, run, target=the_handle, where="owner")
+                for name, (args, run) in acts.items()
+            },
+        }
+
+    async def show(self, args: OfSeat, caller: Caller) -> Rows:
+        seat = agent_seat(self._node, args.handle)
+        described = await self._node.runtime.describe(args.handle)
+        boxes = {} if described is None else {box.box: box for box in described.boxes}
+        pause = await self._node.pauses.of(args.handle)
+        row = await seat_row(self._node, seat)
+        yield {
+            **row,
+            "goal": seat.goal,
+            "running": boxes[INBOX].running if INBOX in boxes else None,
+            "holds": boxes[INBOX].holds if INBOX in boxes else (),
+            "paused_by": pause.by if pause else None,
+            "paused_at": pause.at if pause else None,
+            **{name: box_state(box) for name, box in boxes.items()},
+        }
+
+    # -- brakes -----------------------------------------------------------------------
+
+    async def hold(self, args: Hold, caller: Caller) -> Rows:
+        check_reason(args.reason)
+        before = await self._brake(args.handle, signals.Hold(args.reason))
+        note = f"takes nothing new; `crewlet seat release {args.handle} {_quoted(args.reason)}`"
+        yield self._done(args.handle, args.reason not in before.holds, note)
+
+    async def release(self, args: Hold, caller: Caller) -> Rows:
+        check_reason(args.reason)
+        if args.reason in LIFTED_BY:
+            raise Refused("not_so", LIFTED_BY[args.reason].format(handle=args.handle))
+        before = await self._brake(args.handle, signals.Lift(args.reason))
+        left = [hold for hold in before.holds if hold != args.reason]
+        note = f"still held: {', '.join(left)}" if left else "mail flows"
+        if args.reason not in before.holds:
+            note = f"it was not held by that; {note}"
+        yield self._done(args.handle, args.reason in before.holds, note)
+
+    async def quiesce(self, args: OfSeat, caller: Caller) -> Rows:
+        before = await self._brake(args.handle, signals.Quiesce())
+        note = f"takes nothing new; `crewlet seat unquiesce {args.handle}`"
+        yield self._done(args.handle, not before.quiesced, note)
+
+    async def unquiesce(self, args: OfSeat, caller: Caller) -> Rows:
+        before = await self._brake(args.handle, signals.Unquiesce())
+        note = f"still held: {', '.join(before.holds)}" if before.holds else "mail flows"
+        yield self._done(args.handle, before.quiesced or before.deferred, note)
+
+    async def pause(self, args: OfSeat, caller: Caller) -> Rows:
+        """The store first: a successor must know it whatever becomes of this node."""
+        agent_seat(self._node, args.handle)
+        changed = await self._node.pauses.pause(args.handle, caller.user)
+        await self._node.runtime.brake(args.handle, INBOX, signals.Hold(PAUSED))
+        note = f"takes nothing new, on any node; `crewlet seat resume {args.handle}`"
+        yield self._done(args.handle, changed, note)
+
+    async def resume(self, args: OfSeat, caller: Caller) -> Rows:
+        agent_seat(self._node, args.handle)
+        changed = await self._node.pauses.resume(args.handle, caller.user)
+        braked = await self._node.runtime.brake(args.handle, INBOX, signals.Lift(PAUSED))
+        left = [hold for hold in braked.holds if hold != PAUSED] if braked else []
+        note = f"still held: {', '.join(left)}" if left else "mail flows"
+        yield self._done(args.handle, changed, note)
+
+    async def _brake(self, handle: str, signal: signals.Brake) -> BoxState:
+        """How the inbox stood before."""
+        agent_seat(self._node, handle)
+        box_of(await consumer(self._node, handle), INBOX)
+        before = await self._node.runtime.brake(handle, INBOX, signal)
+        assert before is not None
+        return before
+
+    # -- letting go -------------------------------------------------------------------
+
+    async def detach(self, args: OfSeat, caller: Caller) -> Rows:
+        agent_seat(self._node, args.handle)
+        changed = await self._detach(args.handle)
+        note = f"its mail waits for whoever attaches; `crewlet seat attach {args.handle}`"
+        yield self._done(args.handle, changed, note)
+
+    async def _detach(self, handle: str) -> bool:
+        await consumer(self._node, handle)
+        detached = [await self._node.runtime.detach(handle, box) for box in reversed(TAKEN_UP)]
+        return any(detached)
+
+    async def attach(self, args: OfSeat, caller: Caller) -> Rows:
+        """Make what was deleted, and take up what was let go of."""
+        agent_seat(self._node, args.handle)
+        node, attached = self._node, []
+        described = await consumer(node, args.handle)
+        for name in TAKEN_UP:
+            if box_of(described, name).attached:
+                continue
+            consumed = node.consumed(args.handle, name)
+            await node.broker.ensure(consumed.mailbox)
+            if name == INBOX:  # its holds went with the attachment that they lay over
+                for hold in await node.holds_of(args.handle):
+                    await node.runtime.brake(args.handle, INBOX, signals.Hold(hold))
+            try:
+                await node.runtime.attach(args.handle, name, consumed)
+            except ValueError as error:
+                raise Refused("not_now", str(error)) from None
+            attached.append(name)
+        note = f"attached: {', '.join(attached)}" if attached else "it was attached already"
+        yield self._done(args.handle, bool(attached), note)
+
+    async def move(self, args: Move, caller: Caller) -> Rows:
+        """Accepted, not awaited: the caller may be a turn of this very seat."""
+        agent_seat(self._node, args.handle)
+        note = await self._node.fleet.move(args.handle, args.node)
+        yield self._done(args.handle, args.node != self._node.node_id, note)
+
+    async def delete(self, args: Delete, caller: Caller) -> Rows:
+        """Its mailboxes, with all that is in them."""
+        agent_seat(self._node, args.handle)
+        if args.yes != args.handle:
+            raise Refused(
+                "unconfirmed",
+                f"this destroys all mail of {args.handle}: say --yes {args.handle} if you mean it",
+                exit=2,
+            )
+        boxes = [topics.inbox_of, topics.control_of, topics.reflect_of]
+        states = {state.mailbox: state for state in await self._node.broker.list(topics.AGENT)}
+        await self._detach(args.handle)
+        lost, deleted = 0, []
+        for mailbox in (box(args.handle) for box in boxes):
+            if state := states.get(mailbox):
+                lost += state.waiting + state.in_flight
+            deleted.append(await self._node.broker.delete(mailbox))
+        note = f"{lost} messages are gone; `crewlet seat attach {args.handle}` begins anew"
+        yield self._done(args.handle, any(deleted), note)
+
+    def _done(self, handle: str, changed: bool, note: str) -> Done:
+        return Done(target=handle, node=self._node.node_id, changed=changed, note=note)
+
+
+def check_reason(reason: str) -> None:
+    """Refused for what no line of a table could show."""
+    if not 0 < len(reason) <= LONGEST_REASON or not reason.isprintable():
+        raise Refused(
+            "bad_args", f"a reason is one line of 1 to {LONGEST_REASON} characters", exit=2
+        )
+
+
+def _quoted(text: str) -> str:
+    return text if text.isalnum() else f"'{text}'"

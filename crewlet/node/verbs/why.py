@@ -1,0 +1,214 @@
+"""`why HANDLE`: why is this seat not working? In words, and first the reason that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from actors.admin import Caller
+from actors.messages import BoxState
+from actors.ports import MailboxState
+from actors.seat import INBOX
+from crewlet import topics
+from crewlet.broker.port import Waiting
+from crewlet.company import Seat
+from crewlet.errors import StoreUnavailable
+from crewlet.inbound.running import RunningTurn
+from crewlet.node.fleet import DRAINED
+from crewlet.node.pauses import PAUSED, Pause
+from crewlet.node.seats import NO_HANDLER
+from crewlet.node.verbs.lookup import agent_seat
+from crewlet.node.verbs.operation import AnyOperation, OfSeat, Operation, Rows
+from crewlet.node.view import NodeView
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What is known of the seat. `box` is its inbox on this node, None where it is not here;
+    `mail` and `oldest` are None while the broker does not answer, or has no such mailbox."""
+
+    handle: str
+    node: str
+    owner: str | None
+    stopping: bool = False
+    connected: bool = True
+    box: BoxState | None = None
+    turn: RunningTurn | None = None
+    turn_s: float = 0.0
+    running: int = 0
+    pause: Pause | None = None
+    mail: MailboxState | None = None
+    oldest: Waiting | None = None
+    oldest_s: float = 0.0
+    in_hand: int = 0
+
+
+class Reason(Struct, frozen=True):
+    """One reason; `code` is stable, `text` a sentence with the way out."""
+
+    code: str
+    text: str
+
+
+Rule: TypeAlias = Callable[[Facts], Iterator[Reason]]
+
+
+def reasons(facts: Facts) -> list[Reason]:
+    """Every reason, the one that matters first: what stands further up makes what follows
+    pointless to repair."""
+    found = [reason for rule in RULES for reason in rule(facts)]
+    return found or [_nothing(facts)]
+
+
+def _node(facts: Facts) -> Iterator[Reason]:
+    if facts.stopping:
+        yield Reason("stopping", f"{facts.node} is stopping: it starts nothing; `crewlet up`")
+    if not facts.connected:
+        yield Reason("broker", "the broker does not answer; it works again by itself when it does")
+
+
+def _owner(facts: Facts) -> Iterator[Reason]:
+    if facts.owner is None:
+        yield Reason("no_owner", "no node works it now; `crewlet node ls` shows who is there")
+    elif facts.box is None:
+        where = "it is not here" if facts.owner == facts.node else f"it is on {facts.owner}"
+        yield Reason("not_here", f"{facts.node} does not work it: {where}")
+
+
+def _attachment(facts: Facts) -> Iterator[Reason]:
+    if facts.box is not None and not facts.box.attached:
+        again = f"`crewlet seat attach {facts.handle}`"
+        yield Reason("detached", f"its inbox is detached: {again}")
+    if facts.connected and facts.mail is None:
+        yield Reason("no_mailbox", f"it has no mailbox: `crewlet seat attach {facts.handle}`")
+
+
+def _turn(facts: Facts) -> Iterator[Reason]:
+    turn = facts.turn
+    if turn is not None and turn.overdue:
+        yield Reason("stuck", f"turn {turn.turn_id} does not end: {turn.overdue}")
+
+
+def _brakes(facts: Facts) -> Iterator[Reason]:
+    box = facts.box
+    if box is None:
+        return
+    if box.paused:
+        yield Reason("draining", f"{facts.node} drains: it starts nothing more")
+    yield from (_hold(facts, hold) for hold in box.holds)
+    if box.quiesced:
+        yield Reason("quiesced", f"it is quiesced: `crewlet seat unquiesce {facts.handle}`")
+    if box.deferred:
+        yield Reason("deferred", "its handler put the work off; it goes on by itself in a moment")
+
+
+def _hold(facts: Facts, hold: str) -> Reason:
+    handle, pause = facts.handle, facts.pause
+    match hold:
+        case _ if hold == PAUSED:
+            who = f"{pause.by} paused it at {pause.at:%Y-%m-%d %H:%M:%S} UTC" if pause else "paused"
+            return Reason("paused", f"{who}: `crewlet seat resume {handle}`")
+        case _ if hold == DRAINED:
+            return Reason("drained", f"{facts.node} is drained: `crewlet node undrain`")
+        case _ if hold == NO_HANDLER:
+            return Reason("no_handler", "nobody works it: give it a handler in the company file")
+        case _:
+            return Reason("held", f"it is held: `crewlet seat release {handle} '{hold}'`")
+
+
+def _slot(facts: Facts) -> Iterator[Reason]:
+    if facts.box is not None and facts.box.running and facts.turn is None:
+        yield Reason("slot", f"it waits for a slot: {facts.running} turns run on {facts.node}")
+
+
+def _retries(facts: Facts) -> Iterator[Reason]:
+    if facts.mail is not None and facts.turn is None:
+        resting = facts.mail.in_flight - facts.in_hand
+        if resting > 0:
+            yield Reason("retry", f"{resting} of its messages failed, and wait for the next try")
+
+
+def _working(facts: Facts) -> Iterator[Reason]:
+    if (turn := facts.turn) is not None and not turn.overdue:
+        yield Reason(
+            "working",
+            f"it works: turn {turn.turn_id} of {turn.conversation}, for {facts.turn_s:.0f} s",
+        )
+
+
+def _mail(facts: Facts) -> Iterator[Reason]:
+    if facts.oldest is not None:
+        total = facts.mail.waiting + facts.mail.in_flight if facts.mail else 1
+        again = "was tried before and " if facts.oldest.handed_out else ""
+        yield Reason("mail", f"{total} messages; the oldest {again}is {facts.oldest_s:.0f} s old")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _node,
+    _owner,
+    _attachment,
+    _turn,
+    _brakes,
+    _slot,
+    _working,
+    _retries,
+    _mail,
+)
+
+
+def _nothing(facts: Facts) -> Reason:
+    return Reason("idle", f"nothing holds {facts.handle} up: it is idle, and no mail waits")
+
+
+class WhyVerbs:
+    """Gathers the facts."""
+
+    def __init__(self, node: NodeView) -> None:
+        self._node = node
+
+    def table(self) -> Mapping[str, AnyOperation]:
+        return {"why": Operation(OfSeat, self.why, where="owner")}
+
+    async def why(self, args: OfSeat, caller: Caller) -> Rows:
+        for reason in reasons(await self._facts(agent_seat(self._node, args.handle))):
+            yield reason
+
+    async def _facts(self, seat: Seat) -> Facts:
+        node, now = self._node, self._node.clock.now()
+        described = await node.runtime.describe(seat.handle)
+        boxes = described.boxes if described is not None else ()
+        turn = node.turns.running(seat.handle)
+        facts = Facts(
+            handle=seat.handle,
+            node=node.node_id,
+            owner=node.fleet.owner_of(seat.handle),
+            stopping=node.stopping.is_set(),
+            connected=node.broker.connected,
+            box=next((box for box in boxes if box.box == INBOX), None),
+            turn=turn,
+            turn_s=(now - turn.started_at).total_seconds() if turn else 0.0,
+            running=len(node.turns.all_running()),
+        )
+        return await self._with_mail(facts) if node.broker.connected else facts
+
+    async def _with_mail(self, facts: Facts) -> Facts:
+        """What the broker and the store know; nothing of it where they do not answer."""
+        node, inbox = self._node, topics.inbox_of(facts.handle)
+        states = await node.broker.list(inbox.topic)
+        oldest = await node.broker.peek(inbox, 1)
+        try:
+            pause = await node.pauses.of(facts.handle)
+        except StoreUnavailable:
+            pause = None
+        held = sum(line.mailbox == inbox for line in await node.runtime.in_flight())
+        age_s = (node.clock.now() - oldest[0].at).total_seconds() if oldest else 0.0
+        return msgspec.structs.replace(
+            facts,
+            mail=next((state for state in states if state.mailbox == inbox), None),
+            oldest=oldest[0] if oldest else None,
+            oldest_s=max(0.0, age_s),
+            pause=pause,
+            in_hand=held,
+        )
