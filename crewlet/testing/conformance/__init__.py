@@ -24,8 +24,6 @@ from crewlet.testing.conformance import (
     mailboxes,
     peeks,
     questions,
-    store_records,
-    store_watches,
     stores,
     sweeps,
     takeovers,
@@ -49,7 +47,7 @@ broker_cases: tuple[Case, ...] = (
 )
 """The mailboxes of `actors.ports.Broker` and the face of `crewlet.broker.port`."""
 
-store_cases: tuple[Case, ...] = (*stores.CASES, *store_watches.CASES, *store_records.CASES)
+store_cases: tuple[Case, ...] = tuple(stores.CASES)
 """The coordination store of `crewlet.coordination.store.Store`."""
 
 queue_cases: tuple[QueueCase, ...] = _QUEUE_CASES
