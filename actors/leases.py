@@ -193,5 +193,3 @@ class LeaseSupervisor(Actor):
         if self._leaver is not None:
             self.tell(self._leaver, SessionLeft())
             self._leaver = None
-
-

@@ -300,6 +300,19 @@ class NodeStarted(Struct, frozen=True):
     seats: int
 
 
+class NotStarted(Struct, frozen=True):
+    """The node must not be: `why` says who is in its way."""
+
+    why: str
+
+
+class StandAside(Struct, frozen=True):
+    """Give up this node's seats to others, each as its turn ends, and take none; or (`on` false)
+    take some again. It goes on to live."""
+
+    on: bool
+
+
 class DrainNode(Struct, frozen=True):
     """Answered by `NodeDrained` within `bound_s` seconds and a moment."""
 

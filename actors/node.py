@@ -1,9 +1,9 @@
 """The root of a node's actors: start order, restarts, drain.
 
-Start: the gateway, then the seats, at most ESTABLISH_LIMIT at once, then routing - so that
-every seat pulls before the first delivery is routed. Drain goes the other way: routing and
-seats take nothing new, running turns end within the bound, all mail in hand goes back, and
-the broker has heard what became of the rest.
+Start: the gateway, then the seats - those given, and those that this node takes of its fleet's -
+then routing, so that the seats pull before the first delivery is routed. Drain goes the other way:
+routing and seats take nothing new, running turns end within the bound, all mail in hand goes
+back, the broker has heard what became of the rest, and the session is given up last.
 """
 
 from __future__ import annotations
@@ -15,8 +15,18 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
+from actors.fleet import FleetSpec, SeatsDrained
 from actors.gateway import Gateway
+from actors.leases import (
+    SessionBegan,
+    SessionDoubted,
+    SessionEnded,
+    SessionLeft,
+    SessionRenewed,
+    SessionTaken,
+)
 from actors.mail import MailActor
+from actors.membership import HANDOFFS, REBALANCE, Membership
 from actors.messages import (
     Begun,
     ClearLife,
@@ -32,11 +42,14 @@ from actors.messages import (
     LifeCleared,
     NodeDrained,
     NodeStarted,
+    NotStarted,
+    StandAside,
     StartNode,
     Whereabouts,
 )
 from actors.plan import Plan, plan_of
 from actors.ports import Broker, Consumed
+from actors.rebalance import Settled
 from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, Supervision, Terminated, handles
 
@@ -49,6 +62,7 @@ CUT_GRACE_S: Final = 3.0
 GATEWAY: Final = "gateway"
 ROUTER: Final = "router"
 INBOUND: Final = "inbound"
+FLEET: Final = "fleet"
 
 ESCALATE: Final = Supervision(on_failure="escalate")
 """Of the gateway: what is in flight is known to it alone, so without it the node ends, and
@@ -61,14 +75,16 @@ log = structlog.get_logger(__name__)
 
 
 class NodeSpec(Struct, frozen=True):
-    """What the root starts. `epoch` is the fence that this process attaches under; without a
-    `router` nothing is routed here."""
+    """What the root starts. `epoch` is the fence that this process attaches the given `seats`
+    under, which are nobody else's; 0 is shared. A `fleet` brings seats of its own, each as long as
+    this node holds it. Without a `router` nothing is routed here."""
 
     broker: Broker
     seats: Sequence[SeatSpec] = ()
     router: Consumed | None = None
     epoch: int = 1
     reclaim_router: bool = False
+    fleet: FleetSpec | None = None
 
 
 class _BoundReached(Struct, frozen=True):
@@ -96,6 +112,10 @@ class NodeActor(Actor):
         self._draining: dict[str, None] = {}
         self._flushed: bool | None = None
         self._cut: list[tuple[str, str]] = []
+        self._stuck: list[str] = []
+        self._fleet = None if spec.fleet is None else Membership(self, spec.fleet, self._gateway)
+        self._session_left = self._fleet is None
+        self._left_asked = False
 
     # -- start ------------------------------------------------------------------------
 
@@ -116,17 +136,27 @@ class NodeActor(Actor):
         """Seats first; routing once the last of them pulls."""
         while self._to_establish and len(self._establishing) < ESTABLISH_LIMIT:
             self._establish(self._to_establish.popleft())
-        if not self._establishing and self._starter:
-            if ROUTER in self._reclaim and not self._leaving:
-                self._establish(ROUTER)
-            else:
-                self.tell(self._starter, NodeStarted(len(self._spec.seats)))
-                self._starter = None
+        if self._establishing or not self._starter:
+            return
+        if self._fleet is not None and not self._fleet.settled and not self._leaving:
+            self._fleet.begin(self)
+        elif ROUTER in self._reclaim and not self._leaving:
+            self._establish(ROUTER)
+        else:
+            held = self._fleet.held if self._fleet is not None else 0
+            self._answer_start(NodeStarted(len(self._spec.seats) + held))
+
+    def _answer_start(self, answer: NodeStarted | NotStarted) -> None:
+        if self._starter:
+            self.tell(self._starter, answer)
+            self._starter = None
 
     def _establish(self, name: str) -> None:
         self._establishing[name] = None
         reclaim = self._reclaim.pop(name, False)
-        self.tell(self._children[name], Establish(self._spec.epoch, reclaim))
+        # Routing is shared by all nodes of a fleet: it has no owner.
+        shared = name == ROUTER and self._fleet is not None
+        self.tell(self._children[name], Establish(0 if shared else self._spec.epoch, reclaim))
 
     @handles(Established)
     def on_established(self, established: Established, sender: Address) -> None:
@@ -163,8 +193,46 @@ class NodeActor(Actor):
 
     @handles(Whereabouts)
     def on_whereabouts(self, wanted: Whereabouts, sender: Address) -> None:
-        gateway = self._gateway if wanted.name == GATEWAY else None
-        self.tell(sender, self._children.get(wanted.name, gateway))
+        known = {GATEWAY: self._gateway, **self._children}
+        if self._fleet is not None:
+            known |= {REBALANCE: self._fleet.rebalance, HANDOFFS: self._fleet.handoffs}
+        self.tell(sender, known.get(wanted.name))
+
+    # -- the fleet --------------------------------------------------------------------
+
+    @handles(Settled)
+    def on_settled(self, settled: Settled, sender: Address) -> None:
+        assert self._fleet is not None
+        self._fleet.settled, self._fleet.held = True, settled.seats
+        self._establish_more()
+
+    @handles(SessionTaken)
+    def on_taken(self, taken: SessionTaken, sender: Address) -> None:
+        """Another process has this node's id, and lives: there can be one."""
+        lease = taken.lease
+        why = f"a node that goes by {lease.node!r} is alive ({lease.owner})"
+        self._answer_start(NotStarted(why))
+
+    @handles(SessionBegan, SessionRenewed, SessionDoubted, SessionEnded)
+    def on_session(self, _: object, sender: Address) -> None:
+        """The gates and the supervisors act on it; the root has nothing to add."""
+
+    @handles(StandAside)
+    def on_stand_aside(self, wanted: StandAside, sender: Address) -> None:
+        if self._fleet is not None:
+            self._fleet.stay_away(self, on=wanted.on)
+
+    @handles(SeatsDrained)
+    def on_seats_drained(self, drained: SeatsDrained, sender: Address) -> None:
+        self._cut += drained.cut
+        self._stuck += drained.stuck
+        self._draining.pop(FLEET, None)
+        self._report_drained()
+
+    @handles(SessionLeft)
+    def on_session_left(self, _: SessionLeft, sender: Address) -> None:
+        self._session_left = True
+        self._report_drained()
 
     # -- drain ------------------------------------------------------------------------
 
@@ -173,6 +241,9 @@ class NodeActor(Actor):
         self._drainer, self._leaving, self._flushed = sender, True, None
         self._to_establish.clear()
         self._draining = dict.fromkeys(self._children)
+        if self._fleet is not None:
+            self._draining[FLEET] = None
+            self._fleet.drain(self, wanted.bound_s)
         for name, child in self._children.items():
             if name in self._broken:
                 self._end(name)
@@ -213,16 +284,24 @@ class NodeActor(Actor):
             self._report_drained(stuck=tuple(self._draining) or (GATEWAY,))
             return
         for name in self._draining:
-            self.tell(self._children[name], CutShort())
+            if name in self._children:  # the fleet's seats are cut by their own supervisor
+                self.tell(self._children[name], CutShort())
         self.timer("bound", CUT_GRACE_S, _BoundReached(given_up=True))
 
     def _report_drained(self, stuck: tuple[str, ...] = ()) -> None:
+        """The gateway has told the broker everything before the session is given up; where a
+        seat is stuck it is not given up, but lapses: its handler may still run."""
         if not self._drainer:
             return
         if self._flushed is None and not self._draining:
             self._flushed = False
             self.tell(self._gateway, Flush())
-        if stuck or self._flushed:
+        stuck = (*self._stuck, *stuck)
+        if self._flushed and not stuck and not self._session_left and not self._left_asked:
+            assert self._fleet is not None
+            self._left_asked = True
+            self._fleet.leave(self)
+        if stuck or (self._flushed and self._session_left):
             self.cancel_timer("bound")
             self.tell(self._drainer, NodeDrained(tuple(self._cut), stuck))
             self._drainer = None

@@ -7,7 +7,9 @@ from typing import Final
 
 from thespian.actors import ActorSystem
 
+from actors.fleet import WhereIsSeat
 from actors.machines import signals
+from actors.membership import HANDOFFS, REBALANCE
 from actors.messages import (
     Attach,
     BoxState,
@@ -23,7 +25,9 @@ from actors.messages import (
     ListInFlight,
     NodeDrained,
     NodeStarted,
+    NotStarted,
     Refused,
+    StandAside,
     StartNode,
     Stepped,
     Watch,
@@ -31,6 +35,7 @@ from actors.messages import (
 )
 from actors.node import GATEWAY, NodeActor, NodeSpec
 from actors.ports import Clock, Consumed
+from actors.rebalance import FleetLook, LookAtFleet, Moved, MoveSeat
 from actors.system import (
     Actor,
     Address,
@@ -48,6 +53,11 @@ DRAIN_MARGIN_S: Final = 10.0
 MAILBOX_BOUND: Final = 1_000_000
 """Commands among our own actors are bounded by what they are about (one fetch and a few
 settlements a box), and none of them may be dropped: this only stops a runaway."""
+
+
+class IdTaken(Exception):
+    """Another process that lives goes by this node's id."""
+
 
 STOP: Final = Supervision(on_failure="stop")
 
@@ -94,11 +104,15 @@ class SeatRuntime:
         self._root = self._base.spawn(NodeActor, spec, name="node", supervision=STOP)
         self._watchman = self._base.spawn(_Watchman, self._root, fallen, name="watchman")
         self._epoch = spec.epoch
+        self._in_fleet = spec.fleet is not None
         self._known: dict[str, Address] = {}
 
     async def start(self) -> int:
-        """Attach every mailbox; the number of seats. TimeoutError when the broker is mute."""
+        """Attach every mailbox; the number of seats. TimeoutError when the broker is mute,
+        IdTaken where another process goes by this node's id."""
         started = await self._base.aask(self._root, StartNode(), timeout_s=START_TIMEOUT_S)
+        if isinstance(started, NotStarted):
+            raise IdTaken(started.why)
         assert isinstance(started, NodeStarted)
         return started.seats
 
@@ -148,13 +162,42 @@ class SeatRuntime:
     async def _ask(
         self, name: str, message: object, timeout_s: float = ASK_TIMEOUT_S
     ) -> object | None:
+        address = await self._where(name)
+        if address is None:
+            return None
+        return await self._base.aask(address, message, timeout_s=timeout_s)
+
+    async def _where(self, name: str) -> Address | None:
+        """A seat of the fleet comes and goes; everything else is where it was."""
         if name not in self._known:
             wanted = Whereabouts(name)
             answer = await self._base.aask(self._root, wanted, timeout_s=ASK_TIMEOUT_S)
             if not isinstance(answer, Address):
-                return None
+                return await self._seat(name) if self._in_fleet and name != HANDOFFS else None
             self._known[name] = answer
-        return await self._base.aask(self._known[name], message, timeout_s=timeout_s)
+        return self._known[name]
+
+    async def _seat(self, handle: str) -> Address | None:
+        answer = await self._ask(HANDOFFS, WhereIsSeat(handle))
+        return answer if isinstance(answer, Address) else None
+
+    # -- the fleet --------------------------------------------------------------------
+
+    async def fleet(self) -> FleetLook | None:
+        """The fleet as this node sees it; None where the node is in none."""
+        answer = await self._ask(REBALANCE, LookAtFleet())
+        return answer if isinstance(answer, FleetLook) else None
+
+    async def move(self, handle: str, to: str) -> str:
+        """Send a seat of this node to another; why it cannot be, or empty: it is on its way, and
+        leaves when its running turn has ended."""
+        answer = await self._ask(REBALANCE, MoveSeat(handle, to))
+        return answer.refused if isinstance(answer, Moved) else "this node is in no fleet"
+
+    def stand_aside(self, *, on: bool) -> None:
+        """Give up this node's seats to others, each as its turn ends, and take none; or take
+        some again. It is not waited for: the caller may be a turn that it waits for."""
+        self._base.tell(self._root, StandAside(on))
 
     # -- the end ----------------------------------------------------------------------
 

@@ -103,14 +103,15 @@ class Session:
 
 
 class Tenure:
-    """The right of one holder to one seat. It ends once, and never begins again."""
+    """The right of one holder to one seat, `under` the session of that epoch. It ends once, and
+    never begins again."""
 
     __slots__ = ("ended", "fence", "session", "under")
 
-    def __init__(self, fence: Fence, session: Session) -> None:
+    def __init__(self, fence: Fence, session: Session, under: int) -> None:
         self.fence = fence
         self.session = session
-        self.under = session.epoch
+        self.under = under
         self.ended = False
 
     def may_start(self, now: float) -> bool:

@@ -170,7 +170,10 @@ class Handoff:
         self.row: Lease | None = None
         self.reason = ""
         self.beats = 0
+        self.was_held = False
         self._reclaim = False
+        self._given_up: GiveUp | None = None
+        self._writing = False
         self._to = ""
         self._ordered = False
         self._effects: list[Effect] = []
@@ -197,8 +200,15 @@ class Handoff:
         self.state, self._reclaim = State.CLAIMING, given.died
         self._do(WriteClaim(given.row))
 
+    def _give_up_claim(self, given: GiveUp) -> None:
+        self._given_up = given
+
     def _claimed(self, given: Claimed) -> None:
-        self.state, self.row = State.ESTABLISHING, given.row
+        self.row = given.row
+        if self._given_up is not None:
+            self._give_up(self._given_up)
+            return
+        self.state = State.ESTABLISHING
         self._do(Establish(given.row, self._reclaim))
 
     def _not_claimed(self, _: NotClaimed) -> None:
@@ -212,7 +222,7 @@ class Handoff:
         self.state, self.reason = State.FENCING, given.reason
 
     def _established(self, _: Established) -> None:
-        self.state = State.HELD
+        self.state, self.was_held = State.HELD, True
 
     def _not_established(self, _: NotEstablished) -> None:
         self.state, self.reason = State.LEAVING, UNPREPARED
@@ -226,8 +236,12 @@ class Handoff:
         self._do(Drain())
 
     def _empty(self, _: Empty) -> None:
-        assert self.row is not None
         self.state = State.RELEASING
+        self._write_release()
+
+    def _write_release(self) -> None:
+        assert self.row is not None
+        self._writing = True
         self._do(WriteRelease(self.row, self._to, self._ordered))
 
     def _not_empty(self, _: NotEmpty) -> None:
@@ -244,10 +258,11 @@ class Handoff:
 
     def _not_released(self, _: NotReleased) -> None:
         """Said again with the next renewal: until then the row is ours and the seat is idle."""
+        self._writing = False
 
     def _release_again(self, _: Beat) -> None:
-        assert self.row is not None
-        self._do(WriteRelease(self.row, self._to, self._ordered))
+        if not self._writing:
+            self._write_release()
 
     # -- letting go at once ---------------------------------------------------------------
 
@@ -265,6 +280,7 @@ class Handoff:
     def _forget(self, reason: str, *, voluntary: bool) -> None:
         self.state, self.row, self.reason = State.FREE, None, ""
         self._to, self._ordered, self._reclaim = "", False, False
+        self._given_up, self._writing = None, False
         self._do(Gone(voluntary, reason))
 
     def _do(self, effect: Effect) -> None:
@@ -277,6 +293,7 @@ _TABLE: Final[dict[tuple[State, type], Handler]] = {
     (State.FREE, Take): Handoff._take,
     (State.CLAIMING, Claimed): Handoff._claimed,
     (State.CLAIMING, NotClaimed): Handoff._not_claimed,
+    (State.CLAIMING, GiveUp): Handoff._give_up_claim,
     (State.CLAIMING, Fence): Handoff._fence_claim,
     (State.ESTABLISHING, Established): Handoff._established,
     (State.ESTABLISHING, NotEstablished): Handoff._not_established,

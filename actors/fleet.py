@@ -1,0 +1,135 @@
+"""What a node is told of the fleet it joins, and what its supervisors say to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from actors.machines.placement import Demand, Strategy, fair_shares
+from actors.machines.timing import Timing
+from actors.seat import SeatSpec
+from actors.tenure import Lease, LeaseStore
+
+ROLE_SEATS: Final = "seats"
+LEAVING: Final = "leaving"
+ROLES: Final = "roles"
+LABEL: Final = "label:"
+
+
+class Opening(Struct, frozen=True):
+    """A seat of the company, and where it may be worked."""
+
+    handle: str
+    demand: Demand = Demand()
+
+
+Prepare = Callable[[str], Coroutine[Any, Any, SeatSpec]]
+"""Everything a seat needs before its mailboxes are attached. What it raises, the seat is given
+up with, and tried again a TTL later."""
+
+Tell = Callable[[str, Mapping[str, object]], None]
+"""Called with what happened to the fleet as this node sees it: `seats_unplaceable`,
+`seat_established`, `seat_released`, `seat_lost`, `seat_undead`."""
+
+
+def _silent(event: str, about: Mapping[str, object]) -> None:
+    """Nobody listens."""
+
+
+class FleetSpec(Struct, frozen=True, kw_only=True):
+    """One node's place in a fleet.
+
+    `owner` is this process's incarnation. `seats` are those of the company as it is now; None
+    where that cannot be read, and then nothing is moved. `settle_s`: how long a node that joins
+    looks around before it takes what nobody has. `seal`: see `SessionMachine`.
+    """
+
+    store: LeaseStore
+    node: str
+    owner: str
+    seats: Callable[[], Sequence[Opening] | None]
+    prepare: Prepare
+    roles: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
+    strategy: Strategy = fair_shares
+    seal: str = ""
+    settle_s: float = 0.0
+    shed_limit: int = 2
+    tell: Tell = _silent
+
+    def about(self, *, leaving: bool) -> dict[str, str]:
+        """The row of this node's session."""
+        labels = {LABEL + name: value for name, value in sorted(self.labels.items())}
+        roles = {ROLES: " ".join(self.roles)} if self.roles else {}
+        return {**labels, **roles, **({LEAVING: "1"} if leaving else {})}
+
+
+def works_seats(lease: Lease) -> bool:
+    """A node of no stated role has all of them, and so has one whose row cannot be read."""
+    roles = lease.about.get(ROLES, "").split()
+    return LEAVING not in lease.about and (not roles or ROLE_SEATS in roles)
+
+
+def labels_of(lease: Lease) -> dict[str, str]:
+    """The labels that a node's row states."""
+    stated = lease.about.items()
+    return {name.removeprefix(LABEL): value for name, value in stated if name.startswith(LABEL)}
+
+
+# -- among the supervisors ----------------------------------------------------------------
+
+
+class TakeSeat(Struct, frozen=True):
+    """Claim a seat that nobody has. `row`: as it was seen; `died`: its last holder did not let
+    go itself, so that what it had in flight is still out."""
+
+    handle: str
+    row: Lease | None
+    died: bool
+
+
+class GiveUpSeat(Struct, frozen=True):
+    """Let go of a seat in order; `to` should have it next."""
+
+    handle: str
+    reason: str
+    to: str = ""
+    ordered: bool = False
+
+
+class SeatThere(Struct, frozen=True):
+    """Its mailboxes are attached here."""
+
+    handle: str
+
+
+class SeatGone(Struct, frozen=True):
+    """A seat that was to be taken, or was ours, is not."""
+
+    handle: str
+    reason: str
+    voluntary: bool
+
+
+class DrainSeats(Struct, frozen=True):
+    """Give up every seat, each as soon as its turn has ended; answered by `SeatsDrained` within
+    `bound_s` and a moment."""
+
+    bound_s: float
+
+
+class SeatsDrained(Struct, frozen=True):
+    """`cut`: conversations whose handler was not waited for, per seat; `stuck`: seats that could
+    not be let go of."""
+
+    cut: tuple[tuple[str, str], ...]
+    stuck: tuple[str, ...]
+
+
+class WhereIsSeat(Struct, frozen=True):
+    """Answered by the seat's address, or None where it is not on this node."""
+
+    handle: str

@@ -1,0 +1,396 @@
+"""The seat supervisor: parent of this node's seats, from the claim to the release of each.
+
+A seat is established in order - the row is ours, what it needs is there, its holds are taken, and
+its mailboxes are attached last - and let go of in the mirror of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from actors.fleet import (
+    DrainSeats,
+    FleetSpec,
+    GiveUpSeat,
+    SeatGone,
+    SeatsDrained,
+    SeatThere,
+    TakeSeat,
+    WhereIsSeat,
+)
+from actors.leases import SessionBegan, SessionDoubted, SessionEnded, SessionRenewed
+from actors.machines import handoff
+from actors.messages import (
+    Begun,
+    CutShort,
+    Doubt,
+    Drain,
+    Drained,
+    Establish,
+    Established,
+    FencedOut,
+    Forsake,
+    Forsaken,
+)
+from actors.ports import BrokerError
+from actors.seat import SeatActor, SeatSpec, seat_plan
+from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
+from actors.tenure import SEAT, Fence, Lease, Lost, Session, Tenure
+
+ESTABLISH_LIMIT: Final = 16
+"""Seats that are claimed and attached at the same time: what a broker takes without queueing."""
+
+CUT_GRACE_S: Final = 3.0
+"""How long a seat whose turn was cut may take to hand its mail back before it is undead."""
+
+ORDERED: Final = "ordered"
+"""In a row's `about`: an operator sent the seat to the preferred node."""
+
+FOR_EVER: Final = Supervision(on_failure="restart", most=10**9, within_s=3600.0)
+
+log = structlog.get_logger(__name__)
+
+
+class _Tag(Struct, frozen=True):
+    kind: str
+    handle: str
+    number: int
+
+
+class _Bound(Struct, frozen=True):
+    """A seat's bounded wait for its running turn, or the grace after it, is over."""
+
+    handle: str
+    given_up: bool
+
+
+class _Seat:
+    """One seat that this node is about to have, has, or is letting go of. `number` tells the
+    answers of an earlier hand-off from those of this one."""
+
+    def __init__(self, handle: str, number: int) -> None:
+        self.handle = handle
+        self.number = number
+        self.machine = handoff.Handoff()
+        self.address: Address | None = None
+        self.tenure: Tenure | None = None
+        self.bound_s: float | None = None
+        self.writing = False
+
+
+class SeatSupervisor(Actor):
+    """Steps a hand-off machine for each seat."""
+
+    def __init__(self, spec: FleetSpec, gateway: Address, session: Session) -> None:
+        super().__init__()
+        self._spec = spec
+        self._gateway = gateway
+        self._session = session
+        self._seats: dict[str, _Seat] = {}
+        self._by_address: dict[Address, str] = {}
+        self._to_take: deque[TakeSeat] = deque()
+        self._taking: dict[str, None] = {}
+        self._placement: Address | None = None
+        self._doubted = False
+        self._number = 0
+        self._drainer: Address | None = None
+        self._cut: list[tuple[str, str]] = []
+
+    # -- from placement -----------------------------------------------------------------
+
+    @handles(TakeSeat)
+    def on_take(self, wanted: TakeSeat, sender: Address) -> None:
+        self._placement = sender
+        self._to_take.append(wanted)
+        self._take_more()
+
+    def _take_more(self) -> None:
+        while self._to_take and len(self._taking) < ESTABLISH_LIMIT:
+            wanted = self._to_take.popleft()
+            if wanted.handle in self._seats or self._drainer is not None:
+                self._say_gone(wanted.handle, "not wanted any more", voluntary=True)
+                continue
+            self._number += 1
+            self._taking[wanted.handle] = None
+            self._seats[wanted.handle] = _Seat(wanted.handle, self._number)
+            self._step(wanted.handle, handoff.Take(wanted.row, wanted.died))
+
+    @handles(GiveUpSeat)
+    def on_give_up(self, wanted: GiveUpSeat, sender: Address) -> None:
+        self._step(wanted.handle, handoff.GiveUp(wanted.reason, wanted.to, wanted.ordered))
+
+    @handles(WhereIsSeat, urgent=True)
+    def on_where(self, wanted: WhereIsSeat, sender: Address) -> None:
+        seat = self._seats.get(wanted.handle)
+        self.tell(sender, seat.address if seat else None)
+
+    # -- from the session ---------------------------------------------------------------
+
+    @handles(SessionBegan, urgent=True)
+    def on_began(self, _: SessionBegan, sender: Address) -> None:
+        self._doubt(on=False)
+
+    @handles(SessionRenewed, urgent=True)
+    def on_renewed(self, renewed: SessionRenewed, sender: Address) -> None:
+        if renewed.again:
+            self._doubt(on=False)
+        for handle in list(self._seats):
+            if self._seats[handle].machine.state in _BEATEN:
+                self._step(handle, handoff.Beat())
+
+    @handles(SessionDoubted, urgent=True)
+    def on_doubted(self, _: SessionDoubted, sender: Address) -> None:
+        self._doubt(on=True)
+
+    def _doubt(self, *, on: bool) -> None:
+        if self._doubted != on:
+            self._doubted = on
+            for address in self._by_address:
+                self.tell(address, Doubt(on))
+
+    @handles(SessionEnded, urgent=True)
+    def on_session_ended(self, ended: SessionEnded, sender: Address) -> None:
+        self._doubted = False
+        while self._to_take:
+            self._say_gone(self._to_take.popleft().handle, ended.reason, voluntary=False)
+        for handle in list(self._seats):
+            self._step(handle, handoff.Fence(ended.reason))
+
+    # -- from the seats -----------------------------------------------------------------
+
+    @handles(Established)
+    def on_established(self, established: Established, sender: Address) -> None:
+        seat = self._seats.get(established.name)
+        if seat is None or seat.address != sender:
+            return
+        self._taking.pop(seat.handle, None)
+        if seat.machine.state is handoff.State.ESTABLISHING:
+            self._step(seat.handle, handoff.Established())
+            self._spec.tell("seat_established", {"handle": seat.handle})
+            if self._placement is not None:
+                self.tell(self._placement, SeatThere(seat.handle))
+        self._take_more()
+
+    @handles(Drained)
+    def on_drained(self, drained: Drained, sender: Address) -> None:
+        if sender in self._by_address:
+            self.cancel_timer(f"bound {drained.name}")
+            self._cut += [(drained.name, key) for key in drained.cut]
+            self._step(drained.name, handoff.Empty())
+
+    @handles(_Bound)
+    def on_bound(self, bound: _Bound, sender: Address) -> None:
+        seat = self._seats.get(bound.handle)
+        if seat is None or seat.address is None:
+            return
+        if bound.given_up:
+            self._step(bound.handle, handoff.NotEmpty())
+            self._report_drained()
+        else:
+            self.tell(seat.address, CutShort())
+            self._bound(bound.handle, CUT_GRACE_S, given_up=True)
+
+    @handles(FencedOut, urgent=True)
+    def on_fenced_out(self, fenced: FencedOut, sender: Address) -> None:
+        if sender in self._by_address:
+            self._step(fenced.name, handoff.Fence(fenced.reason))
+
+    @handles(ChildFailed)
+    def on_child_failed(self, failed: ChildFailed, sender: Address) -> None:
+        """It begins again by itself, with its plan."""
+        log.error("consumer_failed", name=failed.name, reason=failed.reason, action=failed.action)
+
+    @handles(Begun)
+    def on_begun(self, begun: Begun, sender: Address) -> None:
+        """A doubt outlives an incarnation: it is a hold of the plan."""
+
+    @handles(Forsaken)
+    def on_forsaken(self, forsaken: Forsaken, sender: Address) -> None:
+        handle = self._by_address.get(forsaken.owner)
+        if handle is not None:
+            self._step(handle, handoff.Forsaken())
+
+    # -- the drain ------------------------------------------------------------------------
+
+    @handles(DrainSeats)
+    def on_drain(self, wanted: DrainSeats, sender: Address) -> None:
+        """All at once: each is free for others as soon as its own turn has ended."""
+        self._drainer = sender
+        self._to_take.clear()
+        for handle, seat in list(self._seats.items()):
+            seat.bound_s = wanted.bound_s
+            if seat.machine.state is handoff.State.LEAVING:
+                self._bound(handle, wanted.bound_s, given_up=False)
+            else:
+                self._step(handle, handoff.GiveUp("drain"))
+        self._report_drained()
+
+    def _report_drained(self) -> None:
+        undead = [h for h, s in self._seats.items() if s.machine.state in _STUCK]
+        if self._drainer is not None and len(undead) == len(self._seats):
+            self.tell(self._drainer, SeatsDrained(tuple(self._cut), tuple(undead)))
+
+    # -- the machines -------------------------------------------------------------------
+
+    def _step(self, handle: str, given: handoff.Input) -> None:
+        seat = self._seats.get(handle)
+        if seat is not None:
+            for effect in seat.machine.step(given):
+                self._carry_out(seat, effect)
+
+    def _carry_out(self, seat: _Seat, effect: handoff.Effect) -> None:
+        match effect:
+            case handoff.WriteClaim(row=row):
+                claim = self._claim(seat.handle, row)
+                self.effect(self._spec.store.write(claim), tag=self._tag("claim", seat))
+            case handoff.Establish(row=row, reclaim=reclaim):
+                self._prepare(seat, row, reclaim=reclaim)
+            case handoff.Drain():
+                self._drain(seat)
+            case handoff.Forsake():
+                self._forsake(seat)
+            case handoff.WriteRelease(row=row, to=to, ordered=ordered):
+                about = {ORDERED: "1"} if ordered else {}
+                released = replace(row, released=True, preferred=to, about=about)
+                self.effect(self._spec.store.write(released), tag=self._tag("release", seat))
+            case handoff.Gone(voluntary=voluntary, reason=reason):
+                self._gone(seat, reason, voluntary=voluntary)
+            case handoff.Alarm(beats=beats):
+                log.critical("seat_undead", seat=seat.handle, renewals=beats)
+                self._spec.tell("seat_undead", {"handle": seat.handle, "renewals": beats})
+
+    def _claim(self, handle: str, row: Lease | None) -> Lease:
+        """Whoever takes a seat raises its epoch, also from itself."""
+        ours = row is not None and row.preferred == self._spec.node
+        return Lease(
+            resource=SEAT + handle,
+            owner=self._spec.owner,
+            node=self._spec.node,
+            epoch=(row.epoch if row else 0) + 1,
+            session=self._session.epoch,
+            preferred=self._spec.node if ours else "",
+            revision=row.revision if row else 0,
+        )
+
+    def _prepare(self, seat: _Seat, row: Lease, *, reclaim: bool) -> None:
+        fence = Fence(row.resource, row.epoch, row.revision)
+        seat.tenure = Tenure(fence, self._session, under=row.session)
+        kind = "prepare_reclaim" if reclaim else "prepare"
+        self.effect(self._spec.prepare(seat.handle), tag=self._tag(kind, seat))
+
+    def _establish(self, seat: _Seat, spec: SeatSpec, *, reclaim: bool) -> None:
+        assert seat.tenure is not None
+        label = f"seat {seat.handle}"
+        address = self.spawn(
+            SeatActor, seat_plan(spec), self._gateway, name=label, supervision=FOR_EVER
+        )
+        seat.address = address
+        self._by_address[address] = seat.handle
+        if self._doubted:
+            self.tell(address, Doubt(on=True))
+        self.tell(address, Establish(seat.tenure.fence.epoch, reclaim, seat.tenure))
+
+    def _drain(self, seat: _Seat) -> None:
+        if seat.address is None:  # nothing of it was made
+            self._step(seat.handle, handoff.Empty())
+            return
+        self.tell(seat.address, Drain())
+        if seat.machine.state is handoff.State.UNDEAD:
+            self.tell(seat.address, CutShort())
+        elif seat.bound_s is not None:
+            self._bound(seat.handle, seat.bound_s, given_up=False)
+
+    def _bound(self, handle: str, after_s: float, *, given_up: bool) -> None:
+        self.timer(f"bound {handle}", after_s, _Bound(handle, given_up))
+
+    def _forsake(self, seat: _Seat) -> None:
+        """The gate shuts first; then what it would have said is taken back, and it ends."""
+        assert seat.tenure is not None
+        seat.tenure.ended = True
+        self.cancel_timer(f"bound {seat.handle}")
+        if seat.address is None:
+            self._step(seat.handle, handoff.Forsaken())
+            return
+        self.stop(seat.address)
+        self.tell(self._gateway, Forsake(seat.address))
+
+    def _gone(self, seat: _Seat, reason: str, *, voluntary: bool) -> None:
+        if seat.tenure is not None:
+            seat.tenure.ended = True
+        self.cancel_timer(f"bound {seat.handle}")
+        del self._seats[seat.handle]
+        self._taking.pop(seat.handle, None)
+        if seat.address is not None:
+            del self._by_address[seat.address]
+            if voluntary:
+                self.stop(seat.address)
+        if seat.machine.was_held:
+            what = "seat_released" if voluntary else "seat_lost"
+            log.info(what, seat=seat.handle, reason=reason)
+            self._spec.tell(what, {"handle": seat.handle, "reason": reason})
+        self._say_gone(seat.handle, reason, voluntary=voluntary)
+        self._take_more()
+        self._report_drained()
+
+    def _say_gone(self, handle: str, reason: str, *, voluntary: bool) -> None:
+        if self._placement is not None:
+            self.tell(self._placement, SeatGone(handle, reason, voluntary))
+
+    # -- answers --------------------------------------------------------------------------
+
+    def _tag(self, kind: str, seat: _Seat) -> _Tag:
+        return _Tag(kind, seat.handle, seat.number)
+
+    @handles(EffectEnded, urgent=True)
+    def on_ended(self, ended: EffectEnded, sender: Address) -> None:
+        tag: _Tag = ended.tag  # type: ignore[assignment]
+        seat = self._seats.get(tag.handle)
+        if seat is not None and seat.number == tag.number:
+            _ENDS[tag.kind](self, seat, ended)
+
+    def _on_claimed(self, seat: _Seat, ended: EffectEnded) -> None:
+        if isinstance(ended.value, Lease):
+            self._step(seat.handle, handoff.Claimed(ended.value))
+            return
+        if not isinstance(ended.error, Lost):
+            log.warning("seat_not_claimed", seat=seat.handle, error=str(ended.error))
+        self._step(seat.handle, handoff.NotClaimed())
+
+    def _on_prepared(self, seat: _Seat, ended: EffectEnded) -> None:
+        if seat.machine.state is not handoff.State.ESTABLISHING:
+            return  # it was given up or fenced meanwhile
+        if isinstance(ended.value, SeatSpec):
+            self._establish(seat, ended.value, reclaim=_tag_of(ended).kind == "prepare_reclaim")
+            return
+        known = isinstance(ended.error, BrokerError)
+        log.error("seat_not_prepared", seat=seat.handle, error=repr(ended.error), known=known)
+        self._step(seat.handle, handoff.NotEstablished())
+
+    def _on_released(self, seat: _Seat, ended: EffectEnded) -> None:
+        # In a drain the row goes with the session, whatever became of this write.
+        going = self._drainer is not None
+        decided = going or ended.error is None or isinstance(ended.error, Lost)
+        self._step(seat.handle, handoff.Released() if decided else handoff.NotReleased())
+
+
+_BEATEN: Final = (handoff.State.UNDEAD, handoff.State.RELEASING)
+_STUCK: Final = (handoff.State.UNDEAD,)
+
+
+def _tag_of(ended: EffectEnded) -> _Tag:
+    assert isinstance(ended.tag, _Tag)
+    return ended.tag
+
+
+_ENDS: Final[dict[str, Callable[[SeatSupervisor, _Seat, EffectEnded], None]]] = {
+    "claim": SeatSupervisor._on_claimed,
+    "prepare": SeatSupervisor._on_prepared,
+    "prepare_reclaim": SeatSupervisor._on_prepared,
+    "release": SeatSupervisor._on_released,
+}

@@ -1,0 +1,74 @@
+"""A node's part in its fleet as the root sees it: its supervisors, from joining to leaving."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.fleet import DrainSeats, FleetSpec
+from actors.handoffs import SeatSupervisor
+from actors.leases import BeginSession, LeaseSupervisor, LeaveSession, SayAbout
+from actors.rebalance import AwaitSettled, PlacementSupervisor, StopTaking, WatchFleet
+from actors.system import Actor, Address, Supervision
+from actors.tenure import Session
+
+HANDOFFS: Final = "handoffs"
+LEASES: Final = "leases"
+REBALANCE: Final = "rebalance"
+
+TOGETHER: Final = Supervision(on_failure="escalate")
+"""What one of them knows is nowhere else: without it the node ends, its session with it."""
+
+
+class Membership:
+    """Made inside the root's constructor. `settled`: what this node took at first is there."""
+
+    def __init__(self, root: Actor, spec: FleetSpec, gateway: Address) -> None:
+        self.spec = spec
+        self.session = Session()
+        self.settled = False
+        self.held = 0
+        self.begun = False
+        self.leases = root.spawn(
+            LeaseSupervisor,
+            spec.store,
+            spec.node,
+            spec.owner,
+            spec.timing,
+            self.session,
+            spec.about(leaving=False),
+            spec.seal,
+            name=LEASES,
+            supervision=TOGETHER,
+        )
+        self.handoffs = root.spawn(
+            SeatSupervisor, spec, gateway, self.session, name=HANDOFFS, supervision=TOGETHER
+        )
+        self.rebalance = root.spawn(
+            PlacementSupervisor,
+            spec,
+            self.handoffs,
+            self.session,
+            name=REBALANCE,
+            supervision=TOGETHER,
+        )
+
+    def begin(self, root: Actor) -> None:
+        """Hear the fleet, have a session, take what is to be taken."""
+        if not self.begun:
+            self.begun = True
+            root.tell(self.rebalance, WatchFleet())
+            listeners = (self.handoffs, self.rebalance, root.me)
+            root.tell(self.leases, BeginSession(listeners))
+            root.tell(self.rebalance, AwaitSettled())
+
+    def stay_away(self, root: Actor, *, on: bool) -> None:
+        """Take no seats any more and give up those that it has, or take some again."""
+        root.tell(self.rebalance, StopTaking(on))
+        root.tell(self.leases, SayAbout(self.spec.about(leaving=on)))
+
+    def drain(self, root: Actor, bound_s: float) -> None:
+        self.stay_away(root, on=True)
+        root.tell(self.handoffs, DrainSeats(bound_s))
+
+    def leave(self, root: Actor) -> None:
+        root.tell(self.leases, LeaveSession())
