@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from actors.machines.timing import Timing
+from actors.machines.timing import Timing, patience_s
 from actors.tenure import NODE, SEAT, Lease
 
 
@@ -70,11 +70,14 @@ class FleetView:
 
     def next_silence(self) -> float:
         """When the next session will have been silent for a TTL, unless it is renewed."""
-        times = (self._heard[n] for n, lease in self._nodes.items() if not lease.released)
-        return min(times, default=float("inf")) + self._timing.ttl_s
+        standing = (node for node, lease in self._nodes.items() if not lease.released)
+        return min((self._silent_at(node) for node in standing), default=float("inf"))
 
     def _silent(self, node: str, now: float) -> bool:
-        return now - self._heard[node] >= self._timing.ttl_s
+        return now >= self._silent_at(node)
+
+    def _silent_at(self, node: str) -> float:
+        return self._heard[node] + patience_s(self._nodes[node].about, self._timing.ttl_s)
 
     # -- what is held -----------------------------------------------------------------------
 

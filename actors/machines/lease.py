@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.machines.timing import Timing
+from actors.machines.timing import TTL, Timing, patience_s
 from actors.tenure import NODE, Lease
 
 AGAIN_S: Final = 0.5
@@ -201,7 +201,7 @@ class SessionMachine:
                 self._do(Taken(lease))
             self._seen = (lease.revision, now)
             self._next = now + AGAIN_S
-        elif now - self._seen[1] >= self._timing.ttl_s:
+        elif now - self._seen[1] >= patience_s(lease.about, self._timing.ttl_s):
             self._take(lease)
         else:
             self._next = now + AGAIN_S
@@ -321,7 +321,8 @@ class SessionMachine:
     # -- pieces -----------------------------------------------------------------------------
 
     def _row_about(self) -> dict[str, str]:
-        return {**self._about, "seal": self._seal} if self._seal else dict(self._about)
+        seal = {"seal": self._seal} if self._seal else {}
+        return {**self._about, **seal, TTL: f"{self._timing.ttl_s:g}"}
 
     def _look(self) -> None:
         self._busy = True

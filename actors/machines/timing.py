@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from msgspec import Struct
 
 
@@ -42,6 +45,23 @@ class Timing(Struct, frozen=True, kw_only=True):
                 f"ttl_s - margin_s is {self.valid_s:g}: it must outlast two renewals of "
                 f"{self.renew_s:g} s, or one that is lost ends the session"
             )
+
+
+TTL: Final = "ttl"
+"""In the row of a session: its holder's TTL. Who waits for a session to lapse waits for the longer
+of that and its own, so that nodes of different settings end nobody too early."""
+
+
+def patience_s(about: Mapping[str, str], own_ttl_s: float) -> float:
+    """How long a session that says this of itself must have been silent."""
+    try:
+        stated = float(about.get(TTL, "0"))
+    except ValueError:
+        stated = 0.0
+    return max(own_ttl_s, min(stated, LONGEST_TTL_S)) if stated == stated else own_ttl_s
+
+
+LONGEST_TTL_S: Final = 3600.0
 
 
 def scaled(ttl_s: float) -> Timing:
