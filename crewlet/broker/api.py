@@ -55,6 +55,11 @@ class Api:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    @property
+    def wire(self) -> Wire:
+        """The connection that the calls go over."""
+        return self._wire
+
     async def call(
         self, verb: str, body: Mapping[str, Any] | None = None, wait_s: float = WAIT_S
     ) -> dict[str, Any]:

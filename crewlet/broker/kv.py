@@ -10,14 +10,26 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from actors.ports import NotLive, Unavailable
+from actors.tenure import Fence
 from crewlet.broker import names
-from crewlet.broker.api import WRONG_SEQUENCE, Api, ApiError, Stored
+from crewlet.broker.api import STREAM_MISSING, WRONG_SEQUENCE, Api, ApiError, Stored
+from crewlet.broker.completion import EXPECT, Completion, age_headers
 from crewlet.broker.pull import ID_HEADER
-from crewlet.coordination.store import Bucket, Conflict, Entry, checked_key
+from crewlet.broker.watch import JetStreamWatch
+from crewlet.coordination.store import (
+    Bucket,
+    Conflict,
+    Entry,
+    Heard,
+    Watch,
+    checked_key,
+    checked_prefix,
+    checked_record,
+)
 from crewlet.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -27,10 +39,6 @@ WAIT_S: Final = 5.0
 """A verb answers within this: a lease is renewed every 5 s and lives for 20."""
 
 PARALLEL: Final = 64
-
-_EXPECT: Final = "Nats-Expected-Last-Subject-Sequence"
-_OPERATION: Final = "KV-Operation"
-_GONE: Final = frozenset({"DEL", "PURGE"})
 
 
 class JetStreamStore:
@@ -51,7 +59,7 @@ class JetStreamStore:
             return await self._write(bucket, key, value, expect=0)
         except Conflict:
             last = await self._last(bucket, key)
-            if last is None or not _is_marker(last):
+            if last is None or not names.is_marker(last.headers):
                 raise
             # What was deleted left a marker behind: a key that is free, with a sequence.
             return await self._write(bucket, key, value, expect=last.sequence)
@@ -70,9 +78,20 @@ class JetStreamStore:
     async def list(self, bucket: Bucket, prefix: str = "") -> Sequence[Entry]:
         """The leader names the keys, and is asked for each: no consumer is left behind, and
         no replica that lags has a say."""
-        keys = sorted(key for key in await self._keys(bucket) if key.startswith(prefix))
+        keys = sorted(key for key in await self._keys(bucket, prefix) if key.startswith(prefix))
         entries = await asyncio.gather(*(self._limited(bucket, key) for key in keys))
         return [entry for entry in entries if entry is not None]
+
+    async def watch(self, bucket: Bucket, prefix: str, heard: Heard) -> Watch:
+        watch = JetStreamWatch(self._api, self._log, bucket, checked_prefix(prefix), heard)
+        await watch.begin()
+        return watch
+
+    async def record(self, bucket: Bucket, rows: Mapping[str, bytes], fence: Fence) -> None:
+        checked_record(bucket, rows)
+        completion = Completion(self._api, self._last, bucket, rows, fence)
+        await self._ready(bucket)
+        await completion.write(time.monotonic() + WAIT_S, TRY_S)
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -81,28 +100,40 @@ class JetStreamStore:
         if bucket.name not in self._made:
             await self._reached(self._make(bucket))
             self._made.add(bucket.name)
-        return names.bucket(bucket.name)
+        return names.bucket(names.log_of(bucket))
+
+    async def _log(self, bucket: Bucket) -> tuple[str, str]:
+        """The stream of a bucket and when it was made; one that is gone is made anew."""
+        stream = await self._ready(bucket)
+        try:
+            info = await self._api.call(f"STREAM.INFO.{stream}")
+        except ApiError as error:
+            if error.code == STREAM_MISSING:
+                self._made.discard(bucket.name)
+            raise
+        return stream, info["created"]
 
     async def _limited(self, bucket: Bucket, key: str) -> Entry | None:
         async with self._limit:
             return _live(bucket, await self._last(bucket, key))
 
-    async def _keys(self, bucket: Bucket) -> set[str]:
-        head = len(names.keys_of(bucket.name, ""))
+    async def _keys(self, bucket: Bucket, prefix: str) -> set[str]:
+        head = len(names.keys_of(bucket, ""))
         verb = f"STREAM.INFO.{await self._ready(bucket)}"
         keys: set[str] = set()
         while True:
-            question = {"subjects_filter": names.keys_of(bucket.name), "offset": len(keys)}
+            narrowed = names.keys_beginning(bucket, checked_prefix(prefix))
+            question = {"subjects_filter": narrowed, "offset": len(keys)}
             answer = await self._reached(self._api.call(verb, question, WAIT_S))
             page = answer["state"].get("subjects") or {}
             keys |= {subject[head:] for subject in page}
             if not page or len(keys) >= answer.get("total", 0):
                 return keys
 
-    async def _last(self, bucket: Bucket, key: str) -> Stored | None:
-        question = {"last_by_subj": names.keys_of(bucket.name, key)}
+    async def _last(self, bucket: Bucket, key: str, wait_s: float = WAIT_S) -> Stored | None:
+        question = {"last_by_subj": names.keys_of(bucket, key)}
         stream = await self._ready(bucket)
-        return await self._reached(self._api.message(stream, question, WAIT_S))
+        return await self._reached(self._api.message(stream, question, wait_s))
 
     async def _write(
         self,
@@ -114,13 +145,13 @@ class JetStreamStore:
         marker: bool = False,
     ) -> int:
         """The revision; Conflict where `expect` is not the last. Repeated until decided."""
-        headers = {ID_HEADER: secrets.token_hex(16)}
+        headers = {ID_HEADER: secrets.token_hex(16), **age_headers(bucket)}
         if expect is not None:
-            headers[_EXPECT] = str(expect)
+            headers[EXPECT] = str(expect)
         if marker:
-            headers[_OPERATION] = "DEL"
+            headers[names.OPERATION] = "DEL"
         await self._ready(bucket)
-        subject = names.keys_of(bucket.name, key)
+        subject = names.keys_of(bucket, key)
         deadline, repeated = time.monotonic() + WAIT_S, False
         while True:
             left_s = deadline - time.monotonic()
@@ -162,12 +193,8 @@ class JetStreamStore:
             raise StoreUnavailable(f"the coordination store did not answer: {error}") from error
 
 
-def _is_marker(stored: Stored) -> bool:
-    return stored.headers.get(_OPERATION) in _GONE
-
-
 def _live(bucket: Bucket, stored: Stored | None) -> Entry | None:
-    if stored is None or _is_marker(stored):
+    if stored is None or names.is_marker(stored.headers):
         return None
-    key = stored.subject[len(names.keys_of(bucket.name, "")) :]
+    key = stored.subject[len(names.keys_of(bucket, "")) :]
     return Entry(key=key, value=stored.body, revision=stored.sequence)

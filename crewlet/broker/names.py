@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from actors.delivery import Mailbox
 from crewlet import topics
 from crewlet.broker.patterns import matches, namespace_of
+from crewlet.coordination.store import Bucket
 
 READABLE: Final = 180
 """The readable part of a consumer's name is cut to this; the digest tells names apart."""
@@ -29,6 +31,9 @@ SUBJECTS: Final = {
 }
 """The streams that every broker has, and the one pattern of each."""
 
+
+OPERATION: Final = "KV-Operation"
+_GONE: Final = frozenset({"DEL", "PURGE"})
 
 RETAINED: Final = {namespace_of(SUBJECTS[name]): name for name in (EVENTS, CONFIG)}
 """The streams that `recent` reads, by namespace."""
@@ -63,12 +68,39 @@ def subjects_on_demand(namespace: str) -> list[str]:
 
 
 def bucket(name: str) -> str:
+    """The stream of a bucket, or of the log that it shares."""
     return f"KV_crewlet_{name}"
 
 
-def keys_of(name: str, key: str = ">") -> str:
+def log_of(bucket: Bucket) -> str:
+    return bucket.log or bucket.name
+
+
+def keys_of(bucket: Bucket, key: str = ">") -> str:
     """The subject of a key in a bucket; of all keys without one."""
-    return f"$KV.crewlet_{name}.{key}"
+    shared = f"{bucket.log}." if bucket.log else ""
+    return f"$KV.crewlet_{shared}{bucket.name}.{key}"
+
+
+def keys_beginning(bucket: Bucket, prefix: str) -> str:
+    """The narrowest subject that has all keys which begin so; it may have others too."""
+    head, dot, _ = prefix.rpartition(".")
+    return keys_of(bucket, f"{head}{dot}>")
+
+
+def keys_in(log: str) -> str:
+    """All that the stream of a bucket or a log keeps."""
+    return f"$KV.crewlet_{log}.>"
+
+
+def fence_of(log: str, key: str) -> str:
+    """Where a batch leaves the fence that it showed, for no reader: in no bucket."""
+    return f"$KV.crewlet_{log}.fences.{key}"
+
+
+def is_marker(headers: Mapping[str, str]) -> bool:
+    """What a deleted key has left behind."""
+    return headers.get(OPERATION) in _GONE
 
 
 def _safe(text: str) -> str:

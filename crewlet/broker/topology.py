@@ -55,6 +55,11 @@ DEAD_DUPLICATES_S: Final = 3600
 """A dead letter whose message could not be taken out is stored again when the ack window of
 30 minutes ends: its id must still be known then."""
 
+KEPT: Final = 16
+"""Values of a key that a shared log keeps: a watch that lags hears each of so many. With one, a
+renewal would take the row of a session away from whoever is about to hear of a seat taken under
+it; 16 are 80 s of renewals, and a watch that lags so far takes everybody for silent anyway."""
+
 CONFIG_AGE_S: Final = 3600
 
 SAFETY: Final = ("subjects", "retention", "storage", "discard", "no_ack", "sealed")
@@ -62,6 +67,9 @@ SAFETY: Final = ("subjects", "retention", "storage", "discard", "no_ack", "seale
 
 LIMITS: Final = ("max_msgs", "max_bytes", "max_msgs_per_subject", "max_age", "max_msg_size")
 """Unlimited in a mailbox stream; a limit of somebody else's would drop mail silently."""
+
+ABILITIES: Final = ("allow_atomic", "allow_msg_ttl")
+"""Without these the completion of a turn could not be fenced, or would be kept for ever."""
 
 CAPACITY: Final = ("max_age", "max_consumers", "duplicate_window")
 
@@ -121,16 +129,18 @@ class Topology:
 
     def bucket(self, bucket: Bucket) -> Config:
         """The stream of a bucket: the last value of each key, read from the leader only."""
-        stream = names.bucket(bucket.name)
-        age = int((bucket.age_s or 0) * SECOND)
-        return self._stream(stream, [names.keys_of(bucket.name)], "limits") | {
+        log = names.log_of(bucket)
+        # In a shared log each value brings its own age along.
+        age = 0 if bucket.log else int((bucket.age_s or 0) * SECOND)
+        return self._stream(names.bucket(log), [names.keys_in(log)], "limits") | {
             "max_age": age,
-            "max_msgs_per_subject": 1,
+            "max_msgs_per_subject": KEPT if bucket.log else 1,
             "discard": "new",
             "deny_delete": True,
             "allow_rollup_hdrs": True,
             "allow_direct": False,
             "duplicate_window": min(DUPLICATES_S * SECOND, age or DUPLICATES_S * SECOND),
+            **{ability: True for ability in ABILITIES if bucket.log},
         }
 
     async def last_sequence(self, stream: str) -> int:
@@ -233,6 +243,9 @@ def compare(wanted: Config, present: Config) -> None:
             raise _differs(name, field, wanted, present)
     for field in LIMITS:
         if wanted["retention"] == "interest" and _field(present, field) > 0:
+            raise _differs(name, field, wanted, present)
+    for field in ABILITIES:
+        if wanted.get(field) and not present.get(field):
             raise _differs(name, field, wanted, present)
     if _field(present, "num_replicas") < wanted["num_replicas"]:
         raise _differs(name, "num_replicas", wanted, present)

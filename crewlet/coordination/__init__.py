@@ -5,6 +5,6 @@ wrote; they are no proof (an isolated old leader may answer for some seconds): e
 irreversible act is followed by a conditional write.
 """
 
-from crewlet.coordination.store import BUCKETS, Bucket, Conflict, Entry, Store
+from crewlet.coordination.store import BUCKETS, Bucket, Conflict, Entry, Heard, Store, Watch
 
-__all__ = ["BUCKETS", "Bucket", "Conflict", "Entry", "Store"]
+__all__ = ["BUCKETS", "Bucket", "Conflict", "Entry", "Heard", "Store", "Watch"]

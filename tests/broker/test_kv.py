@@ -140,7 +140,7 @@ def test_a_list_leaves_no_consumer_behind(tmp_path: Path) -> None:
             assert [entry.key for entry in await store.list(LEDGER, "seat-29")] == [
                 key for key in keys if key.startswith("seat-29")
             ]
-            info = await client._api.call(f"STREAM.INFO.{names.bucket(LEDGER.name)}")
+            info = await client._api.call(f"STREAM.INFO.{names.bucket(names.log_of(LEDGER))}")
             assert info["state"]["consumer_count"] == 0
 
     asyncio.run(asyncio.wait_for(play(), 30))

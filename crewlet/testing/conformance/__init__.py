@@ -24,6 +24,8 @@ from crewlet.testing.conformance import (
     mailboxes,
     peeks,
     questions,
+    store_records,
+    store_watches,
     stores,
     sweeps,
     takeovers,
@@ -47,7 +49,7 @@ broker_cases: tuple[Case, ...] = (
 )
 """The mailboxes of `actors.ports.Broker` and the face of `crewlet.broker.port`."""
 
-store_cases: tuple[Case, ...] = tuple(stores.CASES)
+store_cases: tuple[Case, ...] = (*stores.CASES, *store_watches.CASES, *store_records.CASES)
 """The coordination store of `crewlet.coordination.store.Store`."""
 
 queue_cases: tuple[QueueCase, ...] = _QUEUE_CASES

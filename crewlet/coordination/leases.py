@@ -1,0 +1,138 @@
+"""The fleet's leases as rows of a bucket: `node.ID`, `seat.HANDLE`, `worker.DUTY`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+import structlog
+from msgspec import Struct, field
+
+from actors.ports import Unavailable
+from actors.tenure import NODE, SEAT, WORKER, Heard, Lease, Lost
+from crewlet.coordination.store import LEASES, Conflict, Entry, Store, Watch, lease_key
+from crewlet.coordination.store import Heard as Told
+from crewlet.errors import StoreUnavailable
+
+log = structlog.get_logger(__name__)
+
+_HELD: Final = (SEAT, WORKER)
+
+
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A lease as it is stored: its resource is the key, its revision the store's. What a newer
+    node adds is passed over."""
+
+    owner: str
+    node: str
+    epoch: int
+    session: int
+    released: bool = False
+    preferred: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+class BucketLeases:
+    """`actors.tenure.LeaseStore` over the coordination store.
+
+    Its safe direction is that nothing changes hands: a write that is not known to be applied is
+    no lease, and a row that cannot be read belongs to somebody (it is told to nobody, and a
+    write that takes it for missing is Lost).
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def read(self, resource: str) -> Lease | None:
+        """The row as the leader has it; None where there is none, or none that can be read."""
+        with _in_words_of_the_port():
+            entry = await self._store.get(LEASES, lease_key(resource))
+        return None if entry is None else _lease(entry)
+
+    async def list(self) -> Sequence[Lease]:
+        """Every row that can be read; seats and duties as of before the nodes."""
+        found: list[Lease] = []
+        with _in_words_of_the_port():
+            for kind in (*_HELD, NODE):
+                entries = await self._store.list(LEASES, _prefix(kind))
+                found += [lease for entry in entries if (lease := _lease(entry)) is not None]
+        return found
+
+    async def write(self, lease: Lease) -> Lease:
+        """The row with its new revision, if `lease.revision` was still its last; else Lost."""
+        key, value = lease_key(lease.resource), _row(lease)
+        with _in_words_of_the_port():
+            if lease.revision:
+                revision = await self._store.update(LEASES, key, value, lease.revision)
+            else:
+                revision = await self._store.create(LEASES, key, value)
+        return msgspec.structs.replace(lease, revision=revision)
+
+    def watch(self, heard: Heard) -> Awaitable[Watch]:
+        """Hear every row that can be read, and each one as it is written. Rows are never
+        deleted by us: one that an operator deletes is missing from the next listing."""
+
+        def told(entry: Entry) -> None:
+            if entry.gone:
+                log.warning("lease_row_deleted", key=entry.key)
+            elif (lease := _lease(entry)) is not None:
+                heard(lease)
+
+        return self._watch(told)
+
+    async def _watch(self, told: Told) -> Watch:
+        with _in_words_of_the_port():
+            return await self._store.watch(LEASES, "", told)
+
+
+def _prefix(kind: str) -> str:
+    return f"{kind.removesuffix(':')}."
+
+
+def _row(lease: Lease) -> bytes:
+    return msgspec.json.encode(
+        Row(
+            owner=lease.owner,
+            node=lease.node,
+            epoch=lease.epoch,
+            session=lease.session,
+            released=lease.released,
+            preferred=lease.preferred,
+            about=lease.about,
+        )
+    )
+
+
+def _lease(entry: Entry) -> Lease | None:
+    """None where a peer wrote what this node cannot read: logged, and passed over."""
+    kind, _, name = entry.key.partition(".")
+    try:
+        row = msgspec.json.decode(entry.value, type=Row)
+        resource = f"{kind}:{name}"
+        lease_key(resource)
+    except ValueError as error:  # msgspec's are some
+        log.error("lease_row_unreadable", key=entry.key, error=str(error))
+        return None
+    return Lease(
+        resource=resource,
+        owner=row.owner,
+        node=row.node,
+        epoch=row.epoch,
+        session=row.session,
+        released=row.released,
+        preferred=row.preferred,
+        about=row.about,
+        revision=entry.revision,
+    )
+
+
+@contextmanager
+def _in_words_of_the_port() -> Iterator[None]:
+    try:
+        yield
+    except Conflict as error:
+        raise Lost(str(error)) from error
+    except StoreUnavailable as error:
+        raise Unavailable(str(error)) from error
