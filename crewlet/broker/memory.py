@@ -69,6 +69,8 @@ class MemoryBroker:
         for box in self._all():
             box.served = not down
             box.serve()
+        if not down:
+            self.shelves.came_up()
 
     def restart(self) -> None:
         """The broker is killed and comes back on its storage, at once. What it keeps in its

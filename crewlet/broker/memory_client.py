@@ -59,6 +59,7 @@ class MemoryClient:
             attachment.abandon()
         for served in self._served:
             served.end()
+        self._store.end()
         for asking in self._asking:
             asking.set_result(None)
         self._served.clear()

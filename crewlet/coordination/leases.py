@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import structlog
-from msgspec import Struct, field
 
 from actors.ports import Unavailable
 from actors.tenure import NODE, SEAT, WORKER, Heard, Lease, Lost
@@ -19,19 +18,6 @@ from crewlet.errors import StoreUnavailable
 log = structlog.get_logger(__name__)
 
 _HELD: Final = (SEAT, WORKER)
-
-
-class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A lease as it is stored: its resource is the key, its revision the store's. What a newer
-    node adds is passed over."""
-
-    owner: str
-    node: str
-    epoch: int
-    session: int
-    released: bool = False
-    preferred: str = ""
-    about: Mapping[str, str] = field(default_factory=dict)
 
 
 class BucketLeases:
@@ -62,7 +48,7 @@ class BucketLeases:
 
     async def write(self, lease: Lease) -> Lease:
         """The row with its new revision, if `lease.revision` was still its last; else Lost."""
-        key, value = lease_key(lease.resource), _row(lease)
+        key, value = lease_key(lease.resource), _value(lease)
         with _in_words_of_the_port():
             if lease.revision:
                 revision = await self._store.update(LEASES, key, value, lease.revision)
@@ -91,41 +77,26 @@ def _prefix(kind: str) -> str:
     return f"{kind.removesuffix(':')}."
 
 
-def _row(lease: Lease) -> bytes:
-    return msgspec.json.encode(
-        Row(
-            owner=lease.owner,
-            node=lease.node,
-            epoch=lease.epoch,
-            session=lease.session,
-            released=lease.released,
-            preferred=lease.preferred,
-            about=lease.about,
-        )
-    )
+def _value(lease: Lease) -> bytes:
+    """All but what the store knows by itself: the key and the revision."""
+    row = msgspec.to_builtins(lease)
+    del row["resource"], row["revision"]
+    return msgspec.json.encode(row)
 
 
 def _lease(entry: Entry) -> Lease | None:
-    """None where a peer wrote what this node cannot read: logged, and passed over."""
+    """None where a peer wrote what this node cannot read: logged, and passed over. What a newer
+    node adds to a row is no hindrance."""
     kind, _, name = entry.key.partition(".")
+    resource = f"{kind}:{name}"
     try:
-        row = msgspec.json.decode(entry.value, type=Row)
-        resource = f"{kind}:{name}"
         lease_key(resource)
-    except ValueError as error:  # msgspec's are some
+        row = msgspec.json.decode(entry.value, type=dict[str, Any])
+        of_the_store = {"resource": resource, "revision": entry.revision}
+        return msgspec.convert(row | of_the_store, Lease)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are of the first kind
         log.error("lease_row_unreadable", key=entry.key, error=str(error))
         return None
-    return Lease(
-        resource=resource,
-        owner=row.owner,
-        node=row.node,
-        epoch=row.epoch,
-        session=row.session,
-        released=row.released,
-        preferred=row.preferred,
-        about=row.about,
-        revision=entry.revision,
-    )
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from actors.delivery import Fence
 from crewlet.coordination.store import LEDGER, Conflict, Store
 from crewlet.errors import StoreUnavailable
 
@@ -56,12 +57,40 @@ class Ledger:
             return None
 
     async def record(
-        self, seat: str, event_ids: Sequence[str], *, turn_id: str, node: str, at: datetime
+        self,
+        seat: str,
+        event_ids: Sequence[str],
+        *,
+        turn_id: str,
+        node: str,
+        at: datetime,
+        fence: Fence | None = None,
     ) -> None:
-        """Write a row for each id. Raises StoreUnavailable while some row is not known to be
-        written: the caller must not acknowledge then."""
+        """Write a row for each id; a row that is there stays, whichever turn wrote it.
+
+        With a fence all rows are written in one go, while the seat is still ours: Fenced says
+        that it is not, and that nothing was written nor will be. Raises StoreUnavailable while
+        some row is not known to be written: the caller must not acknowledge then.
+        """
         rows = [Worked(turn_id, event_id, node, at) for event_id in event_ids]
-        await asyncio.gather(*(self._write(seat, row) for row in rows))
+        if fence is None:
+            await asyncio.gather(*(self._write(seat, row) for row in rows))
+        else:
+            await self._fenced(seat, rows, fence)
+
+    async def _fenced(self, seat: str, rows: Sequence[Worked], fence: Fence) -> None:
+        left = {_key(seat, row.event_id): msgspec.json.encode(row) for row in rows}
+        while left:
+            try:
+                await self._store.record(LEDGER, left, fence)
+            except Conflict as conflict:
+                there = left.keys() & set(conflict.keys)
+                log.info("ledger_rows_exist", seat=seat, keys=sorted(there))
+                if not there:
+                    raise StoreUnavailable("the store refused rows and named none") from conflict
+                left = {key: row for key, row in left.items() if key not in there}
+            else:
+                return
 
     async def _write(self, seat: str, row: Worked) -> None:
         try:

@@ -37,7 +37,7 @@ async def what_was_recorded_is_there(harness: Harness) -> None:
     assert lease is not None and lease.revision == fence.revision
 
 
-@CASES.case()
+@CASES.case(271)
 async def a_stale_fence_is_refused_and_nothing_is_written(harness: Harness) -> None:
     store, peer, name = await _store(harness), await _store(harness), harness.name()
     fence = await _taken(store, name)
@@ -106,7 +106,7 @@ async def a_row_that_was_deleted_is_recorded_again(harness: Harness) -> None:
     assert await _rows(store, name) == {}
 
 
-@CASES.case()
+@CASES.case(271)
 async def of_racing_completions_one_is_recorded(harness: Harness) -> None:
     stores, name = [await _store(harness) for _ in range(2)], harness.name()
     fence = await _taken(stores[0], name)
@@ -124,7 +124,7 @@ async def of_racing_completions_one_is_recorded(harness: Harness) -> None:
         assert {rows[key] for key in keys} == {b"%d" % winner}
 
 
-@CASES.case()
+@CASES.case(271)
 async def nothing_is_recorded_after_the_seat_changed_hands(harness: Harness) -> None:
     """In the order of the log, whatever the order of the answers."""
     store, peer, name = await _store(harness), await _store(harness), harness.name()
@@ -214,7 +214,7 @@ async def a_record_that_nothing_could_fence_is_refused(harness: Harness) -> None
     assert await _rows(store, name) == {}
 
 
-@CASES.case()
+@CASES.case(270)
 async def a_client_that_left_records_nothing(harness: Harness) -> None:
     client, peer, name = await harness.client(), await _store(harness), harness.name()
     fence = await _taken(peer, name)

@@ -32,7 +32,7 @@ async def creating_what_is_there_is_a_conflict(harness: Harness) -> None:
     assert await _value(store, LEDGER, key) == (b"one", revision)
 
 
-@CASES.case()
+@CASES.case(271)
 async def an_update_needs_the_last_revision(harness: Harness) -> None:
     store, key = await _store(harness), harness.name()
     first = await store.create(LEDGER, key, b"one")
@@ -80,7 +80,7 @@ async def a_deleted_key_is_free_again(harness: Harness) -> None:
     assert await _value(store, LEDGER, key) == (b"two", again)
 
 
-@CASES.case()
+@CASES.case(271)
 async def of_racing_writers_one_wins(harness: Harness) -> None:
     key = harness.name()
     stores = [await _store(harness) for _ in range(2)] * 8
@@ -99,7 +99,7 @@ async def of_racing_writers_one_wins(harness: Harness) -> None:
     assert (value, seen) == (b"%d" % updated.index(last), last)
 
 
-@CASES.case()
+@CASES.case(269)
 async def list_is_complete_and_by_key(harness: Harness) -> None:
     store, name = await _store(harness), harness.name()
     assert await store.list(LEDGER, f"{name}.") == []
@@ -174,7 +174,7 @@ async def a_bad_key_is_refused_by_every_verb(harness: Harness) -> None:
     await store.create(LEDGER, f"{good}.A_b-c=.9", b"x")
 
 
-@CASES.case()
+@CASES.case(269)
 async def what_one_node_wrote_every_node_reads(harness: Harness) -> None:
     one, two = await _store(harness), await _store(harness)
     key = harness.name()
