@@ -64,15 +64,19 @@ def patience_s(about: Mapping[str, str], own_ttl_s: float) -> float:
 LONGEST_TTL_S: Final = 3600.0
 
 
-def scaled(ttl_s: float) -> Timing:
-    """The defaults, in the proportions of another TTL."""
-    by = ttl_s / Timing().ttl_s
+def scaled(
+    ttl_s: float | None = None, renew_s: float | None = None, margin_s: float | None = None
+) -> Timing:
+    """The defaults, in the proportions of another TTL; `confirm_s` in that of `renew_s`."""
     default = Timing()
+    ttl_s = default.ttl_s if ttl_s is None else ttl_s
+    by = ttl_s / default.ttl_s
+    renew_s = default.renew_s * by if renew_s is None else renew_s
     return Timing(
         ttl_s=ttl_s,
-        renew_s=default.renew_s * by,
-        margin_s=default.margin_s * by,
-        confirm_s=default.confirm_s * by,
+        renew_s=renew_s,
+        margin_s=default.margin_s * by if margin_s is None else margin_s,
+        confirm_s=renew_s * default.confirm_s / default.renew_s,
         sweep_s=default.sweep_s * by,
         stand_back_s=default.stand_back_s * by,
     )

@@ -8,12 +8,14 @@ from crewlet.company.model import (
     GithubIntegration,
     HandlerSpec,
     Integrations,
+    Placement,
     Route,
     Seat,
     Unit,
     agent_id,
 )
 from crewlet.company.node_file import (
+    NODE_ROLES,
     ApiSettings,
     NodeIdentity,
     NodeSettings,
@@ -26,6 +28,7 @@ from crewlet.company.secret import Secret
 
 __all__ = [
     "AGENT_NAMESPACE",
+    "NODE_ROLES",
     "ApiSettings",
     "Company",
     "Contact",
@@ -35,6 +38,7 @@ __all__ = [
     "Integrations",
     "NodeIdentity",
     "NodeSettings",
+    "Placement",
     "Problem",
     "Route",
     "Seat",

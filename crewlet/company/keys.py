@@ -16,7 +16,7 @@ from crewlet.company.model import TURN_TIMEOUT_S, Contact
 Shape: TypeAlias = Literal[
     "line",  # text on one line
     "text",  # text, line breaks allowed
-    "lines",  # a list of texts
+    "lines",  # a list of texts, or of `choices`
     "command",  # an argument list
     "filters",  # names of one's own to texts
     "secret",  # a reference to an environment variable
@@ -106,6 +106,12 @@ _UNIT: Final = {
         about="Handle or name of the role that leads it, and so manages the unit's own roles.",
     ),
     "goals": Key(shape="lines", example="[Answer within a day]", about="What it works towards."),
+    "placement": Key(
+        shape="table",
+        of="placement",
+        default="the outer unit's",
+        about="Which nodes may work the seats of the unit and of those inside it.",
+    ),
     "roles": Key(shape="tables", of="role", about="The seats of the unit."),
     "units": Key(
         shape="tables", of="unit", spellings=("children",), about="Units inside this one."
@@ -142,6 +148,12 @@ _ROLE: Final = {
     "contact": Key(shape="table", of="contact", about="Its accounts in outside systems."),
     "handler": Key(
         shape="table", of="handler", default="the company's", about="What does its work."
+    ),
+    "placement": Key(
+        shape="table",
+        of="placement",
+        default="the unit's, else any node",
+        about="Which nodes may work it.",
     ),
 }
 
@@ -181,6 +193,17 @@ _HANDLER: Final = {
     ),
 }
 
+_PLACEMENT: Final = {
+    "node": Key(
+        shape="line", default="any", example="node-1", about="The only node that may, by its id."
+    ),
+    "labels": Key(
+        shape="filters",
+        example="{zone: east, disk: ssd}",
+        about="Labels that the node has to have, all of them.",
+    ),
+}
+
 _ROUTE: Final = {
     "event": Key(
         shape="line",
@@ -214,6 +237,7 @@ COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "role": _ROLE,
     "contact": _CONTACT,
     "handler": _HANDLER,
+    "placement": _PLACEMENT,
     "route": _ROUTE,
     "integrations": _INTEGRATIONS,
     "github": _GITHUB,

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from actors.delivery import MAX_BATCH, MAX_LINGER_S, BatchOptions
+from actors.machines.placement import Demand
 from crewlet.company.secret import Secret
 
 Kind: TypeAlias = Literal["agent", "human"]
@@ -44,11 +45,24 @@ class HandlerSpec(Struct, frozen=True, kw_only=True):
     timeout_s: float = TURN_TIMEOUT_S
 
 
+class Placement(Struct, frozen=True, kw_only=True):
+    """Which nodes may work a seat: the one called `node`, where that is not empty, if it bears
+    every label. Without either any node may."""
+
+    node: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def demand(self) -> Demand:
+        return Demand(self.node, tuple(sorted(self.labels.items())))
+
+
 class Seat(Struct, frozen=True, kw_only=True):
     """One role of the company. `agent_id` is empty for a human, and so is every mailbox.
 
     `unit` is the innermost unit's name, empty at the root; `unit_path` names all of them from
-    the outside in. `manages` holds handles. `line` is where the role stands in its file.
+    the outside in. `manages` holds handles. `placement` is the role's own or that of the
+    innermost unit around it that has one, as a whole. `line` is where the role stands in its file.
     """
 
     handle: str
@@ -64,7 +78,13 @@ class Seat(Struct, frozen=True, kw_only=True):
     contact: Contact = field(default_factory=Contact)
     agent_id: str = ""
     handler: HandlerSpec | None = None
+    placement: Placement | None = None
     line: int = 0
+
+    @property
+    def demand(self) -> Demand:
+        """Where it may be worked: anywhere, unless the file says otherwise."""
+        return Demand() if self.placement is None else self.placement.demand
 
     @property
     def is_agent(self) -> bool:

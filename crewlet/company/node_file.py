@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 from msgspec import Struct, convert, field
 
+from actors.machines.timing import LONGEST_TTL_S, Timing, scaled
 from crewlet.broker import settings as stream
 from crewlet.broker.settings import StreamSettings
 from crewlet.company.keys import Key, Section
@@ -25,6 +26,8 @@ from crewlet.topics import is_handle
 
 NODE_ID: Final = "node-0"
 NODE_ID_VARIABLE: Final = "CREWLET_NODE_ID"
+NODE_ROLES: Final = ("data", "ingress", "seats", "workers")
+"""What a node may be for its fleet; one that names none of them is all of them."""
 
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
@@ -51,6 +54,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     api: ApiSettings = field(default_factory=ApiSettings)
     node: NodeIdentity = field(default_factory=NodeIdentity)
     drain_timeout_s: float = 30.0
+    lease: Timing = field(default_factory=Timing)
 
 
 _NODE_FILE: Final = {
@@ -58,6 +62,9 @@ _NODE_FILE: Final = {
     "stream": Key(shape="table", of="stream", about="Where the broker runs."),
     "api": Key(shape="table", of="api", about="Where webhooks and reads are answered."),
     "node": Key(shape="table", of="node", about="What this node is."),
+    "lease": Key(
+        shape="table", of="lease", about="How soon a fleet takes over from a node that is silent."
+    ),
     "drain_timeout_s": Key(
         shape="number",
         default="30",
@@ -65,6 +72,33 @@ _NODE_FILE: Final = {
         maximum=3600,
         example="60",
         about="How many seconds running turns may go on once the node has to stop.",
+    ),
+}
+
+_LEASE: Final = {
+    "ttl_s": Key(
+        shape="number",
+        default="20",
+        minimum=0.5,
+        maximum=LONGEST_TTL_S,
+        example="30",
+        about="How many seconds a node is left alone that nobody hears of.",
+    ),
+    "renew_s": Key(
+        shape="number",
+        default="a quarter of ttl_s",
+        minimum=0.05,
+        maximum=LONGEST_TTL_S,
+        example="6",
+        about="Seconds between two signs of life; two of them fit into ttl_s - margin_s.",
+    ),
+    "margin_s": Key(
+        shape="number",
+        default="3/20 of ttl_s",
+        minimum=0.01,
+        maximum=LONGEST_TTL_S,
+        example="4",
+        about="How many seconds earlier the node itself stops, for clocks that run apart.",
     ),
 }
 
@@ -141,7 +175,13 @@ _NODE: Final = {
         about="Turns that run at the same time.",
     ),
     "labels": Key(shape="filters", example="{zone: east}", about="What the node has to offer."),
-    "roles": Key(shape="lines", example="[worker]", about="What the node does for the fleet."),
+    "roles": Key(
+        shape="lines",
+        default="all",
+        choices=NODE_ROLES,
+        example="[seats, workers]",
+        about="What the node does for the fleet; agents are worked by nodes with `seats`.",
+    ),
 }
 
 NODE_SECTIONS: Final[Mapping[str, Section]] = {
@@ -149,6 +189,7 @@ NODE_SECTIONS: Final[Mapping[str, Section]] = {
     "stream": _STREAM,
     "api": _API,
     "node": _NODE,
+    "lease": _LEASE,
 }
 
 
@@ -193,6 +234,7 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
             roles=node.lines("roles"),
         ),
         drain_timeout_s=float(record.number("drain_timeout_s", 30.0)),
+        lease=_lease(record, report),
     )
 
 
@@ -207,6 +249,20 @@ def _stream(record: Record, report: Report) -> StreamSettings:
         except ConfigError as error:
             report.add(block.mark, "stream", str(error))
     return settings
+
+
+def _lease(record: Record, report: Report) -> Timing:
+    """The numbers given; of the others, the defaults in the proportions of these."""
+    block = record.record("lease")
+    if block is None:
+        return Timing()
+    given = {word: float(block.number(word, 0.0)) for word in _LEASE if word in block.values}
+    try:
+        return scaled(given.get("ttl_s"), given.get("renew_s"), given.get("margin_s"))
+    except ValueError as error:
+        if all(word in block.values for word in block.marks):  # else that is the cause
+            report.add(block.mark, block.path, str(error))
+        return Timing()
 
 
 def _node_id(node: Record, env: Mapping[str, str], report: Report) -> str:

@@ -141,7 +141,7 @@ class Reader:
             case "tables", Items():
                 return self._tables(node, key, path)
             case (("lines" | "command"), Items()):
-                return self._lines(node, path)
+                return self._lines(node, path, key.choices)
             case "filters", Table():
                 return self._filters(node, path)
             case shape, Text() if shape not in _CONTAINERS:
@@ -161,9 +161,10 @@ class Reader:
                 )
         return records
 
-    def _lines(self, node: Items, path: str) -> tuple[str, ...]:
+    def _lines(self, node: Items, path: str, choices: tuple[str, ...] = ()) -> tuple[str, ...]:
+        item_key = Key(shape="line", about="", choices=choices) if choices else _TEXT
         values = [
-            self._value(item, _TEXT, f"{path}[{index}]") for index, item in enumerate(node.items)
+            self._value(item, item_key, f"{path}[{index}]") for index, item in enumerate(node.items)
         ]
         return tuple(value for value in values if isinstance(value, str))
 

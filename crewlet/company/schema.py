@@ -73,7 +73,8 @@ def _value(key: Key) -> Schema:
         case "tables":
             return {"type": "array", "items": {"$ref": f"#/definitions/{key.of}"}}
         case "lines":
-            return {"type": "array", "items": _TYPED}
+            one = {"enum": list(key.choices)} if key.choices else _TYPED
+            return {"type": "array", "items": one}
         case "command":
             return {"anyOf": [{"type": "string"}, {"type": "array", "items": _TYPED}]}
         case "filters":

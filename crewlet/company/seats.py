@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 from msgspec import Struct, field, structs
 
-from crewlet.company.model import Contact, HandlerSpec, Seat, Unit, agent_id, fold
+from crewlet.company.model import Contact, HandlerSpec, Placement, Seat, Unit, agent_id, fold
+from crewlet.company.placement import read_placement
 from crewlet.company.problems import Mark, Report, nearest, shown
 from crewlet.company.record import Record
 from crewlet.topics import is_handle
@@ -26,6 +27,14 @@ class Placed(Struct, frozen=True):
 
     record: Record
     seat: Seat | None
+
+
+class _Role(Struct, frozen=True):
+    """A role as it stands in the file: in which units, and where it may be worked."""
+
+    record: Record
+    path: tuple[str, ...]
+    placement: Placement | None
 
 
 class Directory(Struct):
@@ -60,26 +69,34 @@ class Directory(Struct):
 
 def place_roles(record: Record, company: str, directory: Directory) -> None:
     """Makes a seat of every role in the file, in the order of the file."""
-    found = sorted(_roles(record, ()), key=lambda each: each[0].mark)
-    for role, path in found:
-        _place(role, path, company, directory)
+    found = sorted(_roles(record, (), None, directory.report), key=lambda each: each.record.mark)
+    for role in found:
+        _place(role, company, directory)
     _check_accounts(directory)
 
 
-def _roles(record: Record, path: tuple[str, ...]) -> Iterable[tuple[Record, tuple[str, ...]]]:
+def _roles(
+    record: Record, path: tuple[str, ...], around: Placement | None, report: Report
+) -> Iterable[_Role]:
     for role in record.records("roles"):
-        yield role, path
+        yield _Role(role, path, read_placement(role, report, around))
     for unit in record.records("units"):
-        yield from _roles(unit, (*path, unit.line("name")))
+        inner = read_placement(unit, report, around)
+        yield from _roles(unit, (*path, unit.line("name")), inner, report)
 
 
-def _place(role: Record, path: tuple[str, ...], company: str, directory: Directory) -> None:
+def _place(found: _Role, company: str, directory: Directory) -> None:
+    role, path = found.record, found.path
     handle = _handle(role, directory)
     kind: Literal["agent", "human"] = "human" if role.line("kind") == "human" else "agent"
     handler = read_handler(role, directory.report)
     if kind == "human" and role.has("handler"):
         directory.report.add(
             *role.at("handler"), "a human has no handler: nothing is run for this seat"
+        )
+    if kind == "human" and role.has("placement"):
+        directory.report.add(
+            *role.at("placement"), "a human has no placement: no node works this seat"
         )
     if not handle or not role.line("name"):
         directory.whole = False
@@ -98,6 +115,7 @@ def _place(role: Record, path: tuple[str, ...], company: str, directory: Directo
         contact=_contact(role, directory.report),
         agent_id=agent_id(company, handle) if kind == "agent" and company else "",
         handler=handler,
+        placement=found.placement if kind == "agent" else None,
         line=role.mark.line,
     )
     directory.placed.append(Placed(role, seat))

@@ -34,7 +34,8 @@ def _row(name: str, key: Key) -> str:
 
 def _value(key: Key) -> str:
     if key.choices:
-        return " or ".join(f"`{choice}`" for choice in key.choices)
+        either = " or ".join(f"`{choice}`" for choice in key.choices)
+        return f"list of {either}" if key.shape == "lines" else either
     if key.minimum is None:
         return SHAPES[key.shape]
     return f"{SHAPES[key.shape]}, {key.minimum:g} to {key.maximum:.10g}"

@@ -80,6 +80,7 @@ EXAMPLES = {
     "role": "{{name: O, roles: [{all}, {{name: ops}}, {{name: Reviewer}}]}}",
     "contact": "{{name: O, roles: [{{name: A, contact: {all}}}]}}",
     "handler": "{{name: O, roles: [name: A], handler: {all}}}",
+    "placement": "{{name: O, roles: [{{name: A, placement: {all}}}]}}",
     "route": "{{name: O, roles: [name: Triage], routes: [{all}]}}",
     "github": "{{name: O, roles: [name: A], integrations: {{github: {all}}}}}",
 }

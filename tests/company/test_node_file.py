@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
+from actors.machines.timing import Timing
 from crewlet.company import NodeSettings, check_node_settings, load_node_settings
 from crewlet.errors import ConfigError
 
@@ -30,7 +32,8 @@ def test_all_keys(tmp_path: Path) -> None:
         "debug: true\ndrain_timeout_s: 5\n"
         "stream: {type: nats, url: 'nats://${HOST}:4222', replicas: 3, event_retention_hours: 48}\n"
         "api: {host: 0.0.0.0, port: 0}\n"
-        "node: {id: node-7, max_concurrent: 2, labels: {zone: east}, roles: [worker]}\n",
+        "node: {id: node-7, max_concurrent: 2, labels: {zone: east}, roles: [seats, workers]}\n"
+        "lease: {ttl_s: 40, renew_s: 8, margin_s: 5}\n",
     )
     settings = load_node_settings(file, env={"HOST": "broker", "CREWLET_NODE_ID": "other"})
     assert settings.debug and settings.drain_timeout_s == 5
@@ -38,7 +41,32 @@ def test_all_keys(tmp_path: Path) -> None:
     assert (settings.stream.replicas, settings.stream.event_retention_hours) == (3, 48)
     assert (settings.api.host, settings.api.port) == ("0.0.0.0", 0)
     assert (settings.node.id, settings.node.max_concurrent) == ("node-7", 2)
-    assert (settings.node.labels, settings.node.roles) == ({"zone": "east"}, ("worker",))
+    assert (settings.node.labels, settings.node.roles) == ({"zone": "east"}, ("seats", "workers"))
+    assert settings.lease == Timing(
+        ttl_s=40, renew_s=8, margin_s=5, confirm_s=9.6, sweep_s=10, stand_back_s=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "timing"),
+    [
+        ("{}", Timing()),
+        ("{ttl_s: 20}", Timing()),
+        (
+            "{ttl_s: 3}",
+            Timing(
+                ttl_s=3, renew_s=0.75, margin_s=0.45, confirm_s=0.9, sweep_s=0.75, stand_back_s=0.3
+            ),
+        ),
+        ("{renew_s: 4}", Timing(renew_s=4, confirm_s=4.8)),
+        ("{margin_s: 0.5}", Timing(margin_s=0.5)),
+    ],
+)
+def test_what_a_lease_does_not_say_follows_from_what_it_says(
+    tmp_path: Path, given: str, timing: Timing
+) -> None:
+    lease = load_node_settings(written(tmp_path, f"lease: {given}\n"), env={}).lease
+    assert astuple(lease) == pytest.approx(astuple(timing))
 
 
 def test_the_name_may_come_from_the_environment(tmp_path: Path) -> None:
@@ -72,6 +100,24 @@ def test_the_name_may_come_from_the_environment(tmp_path: Path) -> None:
             "node: {id: a.b}\n",
             "1:12: node.id: 'a.b' is no name for a node: "
             "small letters, digits, '-' and '_', at most 63",
+        ),
+        (
+            "node:\n  roles: [seats, worker]\n",
+            "2:18: node.roles[1]: data or ingress or seats or workers is needed here; "
+            "read as the text 'worker'; did you mean 'workers'?",
+        ),
+        (
+            "lease:\n  ttl_s: 10\n  renew_s: 5\n",
+            "2:3: lease: ttl_s - margin_s is 8.5: it must outlast two renewals of 5 s, "
+            "or one that is lost ends the session",
+        ),
+        (
+            "lease: {renew_s: 0}\n",
+            "1:18: lease.renew_s: a number from 0.05 to 3600 is needed here; read as the text '0'",
+        ),
+        (
+            "lease: {ttl_s: 4000, renew_s: 15}\n",
+            "1:16: lease.ttl_s: a number from 0.5 to 3600 is needed here; read as the text '4000'",
         ),
     ],
 )
