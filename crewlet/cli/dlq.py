@@ -13,7 +13,7 @@ import msgspec
 
 from crewlet.cli import sink, table
 from crewlet.cli.exits import OK, REFUSED, Failed, of_acts
-from crewlet.cli.options import data_option, output_option
+from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
 from crewlet.cli.table import Column
@@ -60,7 +60,7 @@ def dlq() -> None:
 
 @dlq.command("list")
 @click.option("--limit", type=click.IntRange(1, ALL), default=100, show_default=True)
-@data_option
+@node_option
 @output_option
 def list_(limit: int, data: Path, out: Output) -> None:
     """List dead letters, with the reason of each."""
@@ -71,7 +71,7 @@ def list_(limit: int, data: Path, out: Output) -> None:
 
 @dlq.command()
 @click.argument("letter", metavar="ID")
-@data_option
+@node_option
 @output_option
 def show(letter: str, data: Path, out: Output) -> None:
     """Show one dead letter whole, with its event."""
@@ -95,7 +95,7 @@ Exit codes: 0 all of them, 4 some of them, 3 none of them.
 @click.argument("letters", nargs=-1, metavar="[ID]...")
 @click.option("--all", "every", is_flag=True, help="Every dead letter there is.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
-@data_option
+@node_option
 @output_option
 def replay(letters: Sequence[str], every: bool, dry_run: bool, data: Path, out: Output) -> int:
     """Give dead letters a new life, once each.
@@ -118,7 +118,7 @@ Examples:
 @click.argument("letters", nargs=-1, metavar="[ID]...")
 @click.option("--all", "every", is_flag=True, help="Every dead letter there is.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@data_option
+@node_option
 @output_option
 def drop(letters: Sequence[str], every: bool, yes: bool, data: Path, out: Output) -> int:
     """Remove dead letters for good. There is no way back."""

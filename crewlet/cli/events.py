@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from crewlet.cli.options import data_option, output_option
+from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output, encode
 from crewlet.cli.remote import ask
 from crewlet.cli.table import Column
@@ -40,7 +40,7 @@ COLUMNS: Final = (
     help="How many past events first; 20, or none with --follow.",
 )
 @click.option("--type", "kind", default="*", metavar="GLOB", help="Only types that match.")
-@data_option
+@node_option
 @output_option
 def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -> None:
     """Show what happened, and follow what happens.

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from crewlet.cli.options import data_option, output_option
+from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
 
 
 @click.command()
-@data_option
+@node_option
 @output_option
 def status(data: Path, out: Output) -> None:
     """Show the node that runs on the data folder."""
@@ -25,7 +25,7 @@ def status(data: Path, out: Output) -> None:
 The same as one Ctrl-C in the terminal of `crewlet up`.
 """
 )
-@data_option
+@node_option
 @output_option
 def drain(data: Path, out: Output) -> None:
     """Stop the node gently.

@@ -14,6 +14,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_DATA: Final = Path(".crewlet")
 
+ON: Final = "crewlet.on"
+"""Where a command line keeps the node that it named."""
+
 
 def output_option(function: F) -> F:
     """`-o`; the command gets an `Output` named `out`."""
@@ -41,3 +44,22 @@ def data_option(function: F) -> F:
         metavar="DIR",
         help="The node's data folder.",
     )(function)
+
+
+def node_option(function: F) -> F:
+    """`--data`, and `--on`: another node of the fleet answers, by way of the one that runs on
+    the folder. It is for all that the command asks (crewlet.cli.remote), and no argument."""
+
+    def keep(context: click.Context, option: click.Parameter, value: str | None) -> None:
+        context.meta[ON] = value
+
+    return data_option(
+        click.option(
+            "--on",
+            envvar="CREWLET_ON",
+            metavar="NODE",
+            expose_value=False,
+            callback=keep,
+            help="The node of the fleet that answers; the one on the folder, unless told.",
+        )(function)
+    )

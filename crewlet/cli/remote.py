@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
+
 from crewlet.cli import sink
 from crewlet.cli.exits import FAILED, REFUSED, Failed
-from crewlet.cli.options import DEFAULT_DATA
+from crewlet.cli.options import DEFAULT_DATA, ON
 
 
 def ask(
@@ -16,12 +18,13 @@ def ask(
 ) -> Iterator[bytes]:
     """The rows of the node's answer, as JSON bytes. Raises Failed with a sentence.
 
-    `follow` waits for rows without end, and leaves (BrokenPipeError) as soon as whoever
-    reads standard output has gone.
+    With `--on` the node of the folder has that other node answer. `follow` waits for rows
+    without end, and leaves (BrokenPipeError) as soon as whoever reads standard output has gone.
     """
     # Imported here: a command that asks no node need not load the node's packages.
     from actors.admin import AdminClient, CallFailed, NoAnswer, NotRunning
 
+    verb, args = _meant(verb, args or {})
     output = sink.descriptor() if follow else None
     try:
         yield from AdminClient(data).call_raw(verb, args, endless=follow, output=output)
@@ -33,6 +36,12 @@ def ask(
         raise Failed(f"the node on {data} gave no whole answer: {error}", FAILED) from None
     except ValueError as error:
         raise Failed(str(error), FAILED) from None
+
+
+def _meant(verb: str, args: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+    context = click.get_current_context(silent=True)
+    node = None if context is None else context.meta.get(ON)
+    return (verb, args) if not node else ("on", {"node": node, "verb": verb, "args": args})
 
 
 def not_running(data: Path) -> str:

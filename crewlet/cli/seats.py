@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from crewlet.cli.options import data_option, output_option
+from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
 from crewlet.cli.table import Column
@@ -38,7 +38,7 @@ COLUMNS: Final = (
 
 
 @click.command(epilog=EPILOG)
-@data_option
+@node_option
 @output_option
 def seats(data: Path, out: Output) -> None:
     """List the seats, who runs them, and the mail they have."""

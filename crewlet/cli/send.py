@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from crewlet.cli.options import data_option, output_option
+from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
 
@@ -25,7 +25,7 @@ Returns once the task is stored; the seat works on it as soon as it is free.
 @click.argument("handle")
 @click.argument("text")
 @click.option("--sender", metavar="NAME", help="Who it is from; you, unless told.")
-@data_option
+@node_option
 @output_option
 def send(handle: str, text: str, sender: str | None, data: Path, out: Output) -> None:
     """Put a task into a seat's inbox.

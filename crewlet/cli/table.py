@@ -43,6 +43,8 @@ def cell(value: object) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(cell, value))
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={cell(inner)}" for key, inner in value.items() if inner)
     return json.dumps(value, ensure_ascii=False)

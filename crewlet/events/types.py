@@ -122,6 +122,7 @@ class OperatorActed(Struct, frozen=True, kw_only=True):
     verb: str
     target: str
     outcome: str
+    summary: str
     via: str = ""
 
 
@@ -130,6 +131,7 @@ class SeatPaused(Struct, frozen=True, kw_only=True):
 
     actor: str
     agent_role: str
+    summary: str
 
 
 class SeatResumed(Struct, frozen=True, kw_only=True):
@@ -137,6 +139,7 @@ class SeatResumed(Struct, frozen=True, kw_only=True):
 
     actor: str
     agent_role: str
+    summary: str
 
 
 class OrgStarted(Struct, frozen=True, kw_only=True):

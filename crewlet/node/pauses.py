@@ -98,12 +98,15 @@ class Pauses:
         raise StoreUnavailable(f"others change the pause of {handle} all the time; try again")
 
     async def _publish(self, handle: str, by: str, *, paused: bool) -> None:
-        kind, body = (
-            (types.SEAT_PAUSED, SeatPaused(actor=by, agent_role=handle))
-            if paused
-            else (types.SEAT_RESUMED, SeatResumed(actor=by, agent_role=handle))
+        kind: str = types.SEAT_PAUSED if paused else types.SEAT_RESUMED
+        body: type[SeatPaused] | type[SeatResumed] = SeatPaused if paused else SeatResumed
+        summary = f"{by} {'paused' if paused else 'resumed'} {handle}"
+        event = Event.new(
+            kind,
+            at=self._clock.now(),
+            trace=Trace.current(),
+            body=body(actor=by, agent_role=handle, summary=summary),
         )
-        event = Event.new(kind, at=self._clock.now(), trace=Trace.current(), body=body)
         await self._queue.record(event)
 
 

@@ -148,12 +148,14 @@ class Desk:
 
     def _record(self, verb: str, target: str, outcome: str, caller: Caller) -> None:
         """Never the arguments: a target that is no name may be anything that somebody typed."""
+        named = target if all(map(topics.is_handle, target.split(","))) else ""
         body = OperatorActed(
             actor=caller.user,
             uid=caller.uid,
             verb=verb,
-            target=target if all(map(topics.is_handle, target.split(","))) else "",
+            target=named,
             outcome=outcome,
+            summary=f"{caller.user}: {verb} {named}".strip() + f", {outcome}",
             via=caller.via,
         )
         now, trace = self._node.clock.now(), Trace.current()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from actors.admin import Caller
+from actors.node import ROUTER
 from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows, the_node
 from crewlet.node.view import NodeView
 
@@ -27,6 +28,7 @@ class FleetVerbs:
             "node.drain": Operation(OfNode, self.drain, target=self._named, where="node"),
             "node.undrain": Operation(OfNode, self.undrain, target=self._named, where="node"),
             "lease.ls": Operation(Nothing, self.leases),
+            "names": Operation(Nothing, self.names),
         }
 
     def _named(self, args: OfNode) -> str:
@@ -49,3 +51,12 @@ class FleetVerbs:
     async def undrain(self, args: OfNode, caller: Caller) -> Rows:
         note = await self._node.fleet.undrain(self._node.node_id)
         yield {"node": self._node.node_id, "state": "serving", "note": note}
+
+    async def names(self, _: Nothing, caller: Caller) -> Rows:
+        """What a shell completes: cheap, whatever the size of the company."""
+        for seat in self._node.company.agents():
+            yield {"kind": "seat", "name": seat.handle}
+            yield {"kind": "consumer", "name": seat.handle}
+        yield {"kind": "consumer", "name": ROUTER}
+        for row in await self._node.fleet.nodes():
+            yield {"kind": "node", "name": row.id}

@@ -69,4 +69,6 @@ class LetterVerbs:
 
 
 def _ids(args: Any) -> str:
-    return ",".join(args.ids) if len(args.ids) <= NAMED else ""
+    """Ids are numbers: anything else that somebody typed is not recorded."""
+    numbers = len(args.ids) <= NAMED and all(id.isdigit() for id in args.ids)
+    return ",".join(args.ids) if numbers else ""

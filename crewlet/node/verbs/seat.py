@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from actors.admin import Caller, Refused
 from actors.machines import signals
+from actors.mail import UNCONFIRMED
 from actors.messages import BoxState
 from actors.seat import CONTROL, INBOX, REFLECT
 from crewlet import topics
-from crewlet.node.fleet import DRAINED
 from crewlet.node.pauses import PAUSED
 from crewlet.node.seats import NO_HANDLER, box_state, seat_row
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
@@ -26,7 +26,7 @@ TAKEN_UP: Final = (CONTROL, REFLECT, INBOX)
 
 LIFTED_BY: Final = {
     PAUSED: "it is a person's pause: `crewlet seat resume {handle}` ends it",
-    DRAINED: "the node is drained: `crewlet node undrain` ends it",
+    UNCONFIRMED: "the node cannot confirm its session: it ends when the store answers",
     NO_HANDLER: "nobody works this seat: give it a handler in the company file, and start again",
 }
 """Holds that are not lifted by their name: what they stand for has to end."""

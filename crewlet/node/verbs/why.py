@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from actors.admin import Caller
+from actors.mail import UNCONFIRMED
 from actors.messages import BoxState
 from actors.ports import MailboxState
 from actors.seat import INBOX
@@ -17,7 +18,6 @@ from crewlet.broker.port import Waiting
 from crewlet.company import Seat
 from crewlet.errors import StoreUnavailable
 from crewlet.inbound.running import RunningTurn
-from crewlet.node.fleet import DRAINED
 from crewlet.node.pauses import PAUSED, Pause
 from crewlet.node.seats import NO_HANDLER
 from crewlet.node.verbs.lookup import agent_seat
@@ -110,8 +110,9 @@ def _hold(facts: Facts, hold: str) -> Reason:
         case _ if hold == PAUSED:
             who = f"{pause.by} paused it at {pause.at:%Y-%m-%d %H:%M:%S} UTC" if pause else "paused"
             return Reason("paused", f"{who}: `crewlet seat resume {handle}`")
-        case _ if hold == DRAINED:
-            return Reason("drained", f"{facts.node} is drained: `crewlet node undrain`")
+        case _ if hold == UNCONFIRMED:
+            why = f"{facts.node} cannot confirm its session: it works again when the store answers"
+            return Reason("unconfirmed", why)
         case _ if hold == NO_HANDLER:
             return Reason("no_handler", "nobody works it: give it a handler in the company file")
         case _:
@@ -139,10 +140,12 @@ def _working(facts: Facts) -> Iterator[Reason]:
 
 
 def _mail(facts: Facts) -> Iterator[Reason]:
-    if facts.oldest is not None:
-        total = facts.mail.waiting + facts.mail.in_flight if facts.mail else 1
-        again = "was tried before and " if facts.oldest.handed_out else ""
-        yield Reason("mail", f"{total} messages; the oldest {again}is {facts.oldest_s:.0f} s old")
+    if facts.oldest is None:
+        return
+    total = facts.mail.waiting + facts.mail.in_flight if facts.mail else 1
+    mail = "1 message; it" if total == 1 else f"{total} messages; the oldest"
+    tried = "was tried before, and " if facts.oldest.handed_out else ""
+    yield Reason("mail", f"its mail: {mail} {tried}is {facts.oldest_s:.0f} s old")
 
 
 RULES: Final[tuple[Rule, ...]] = (
