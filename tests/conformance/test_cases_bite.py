@@ -5,12 +5,13 @@ Each plant is a fault that a broker's author could make; the case named beside i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import pytest
 
 from actors.ports import Receipt
+from actors.tenure import Fence
 from crewlet.broker import desk, memory, memory_client, memory_log, memory_mailbox, memory_store
 from crewlet.broker.desk import Answers
 from crewlet.broker.memory import MemoryBroker
@@ -20,7 +21,8 @@ from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.memory_mailbox import MemoryMailbox
 from crewlet.broker.memory_questions import MemoryQuestions, MemoryServed
 from crewlet.broker.memory_store import MemoryStore, Shelf
-from crewlet.coordination.store import Bucket
+from crewlet.broker.memory_watch import MemoryWatch
+from crewlet.coordination.store import LEASES, Bucket, Conflict
 from crewlet.testing.conformance import broker_cases, store_cases
 from tests.conformance import twin_run
 
@@ -91,6 +93,37 @@ def _age_from_the_first_write(shelf: Shelf, key: str, value: bytes) -> int:
     return revision
 
 
+async def _record_unfenced(
+    store: MemoryStore, bucket: Bucket, rows: Mapping[str, bytes], fence: Fence
+) -> None:
+    held = await store.put(LEASES, "seat.any", b"")
+    await _record(store, bucket, rows, Fence("seat:any", 1, held))
+
+
+async def _record_what_is_missing(
+    store: MemoryStore, bucket: Bucket, rows: Mapping[str, bytes], fence: Fence
+) -> None:
+    try:
+        await _record(store, bucket, rows, fence)
+    except Conflict as conflict:
+        left = {key: value for key, value in rows.items() if key not in conflict.keys}
+        if left:
+            await _record(store, bucket, left, fence)
+        raise
+
+
+async def _record_over(
+    store: MemoryStore, bucket: Bucket, rows: Mapping[str, bytes], fence: Fence
+) -> None:
+    for key, value in rows.items():
+        await store.put(bucket, key, value)
+
+
+def _pump_backwards(watch: MemoryWatch) -> None:
+    watch._queue.reverse()
+    _pump(watch)
+
+
 def _serve_alone(questions: MemoryQuestions, subject: str, answer: Any) -> MemoryServed:
     served = _serve(questions, subject, answer)
     del questions._served[1:]
@@ -117,7 +150,7 @@ def _sweep_everything(box: MemoryMailbox) -> Any:
 
 
 _serve, _ask, _stuck = MemoryQuestions.serve, MemoryClient.ask, MemoryMailbox.stuck
-_write = Shelf.write
+_write, _record, _pump = Shelf.write, MemoryStore.record, MemoryWatch._pump
 _hand_back, _bury, _publish = MemoryMailbox.hand_back, MemoryBroker.bury, MemoryBroker.publish
 
 PLANTS: dict[str, tuple[Plant, str]] = {
@@ -216,6 +249,42 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "a prefix ends anywhere": (
         _replace(Shelf, "begins_with", lambda self, prefix: [e for e, _ in self._entries.values()]),
         "list_is_complete_and_by_key",
+    ),
+    "a completion shows no fence": (
+        _replace(MemoryStore, "record", _record_unfenced),
+        "a_stale_fence_is_refused_and_nothing_is_written",
+    ),
+    "a completion may come after the takeover": (
+        _replace(MemoryStore, "record", _record_unfenced),
+        "nothing_is_recorded_after_the_seat_changed_hands",
+    ),
+    "a completion is recorded in part": (
+        _replace(MemoryStore, "record", _record_what_is_missing),
+        "rows_that_are_there_stay_and_keep_the_others_out",
+    ),
+    "a completion overwrites another": (
+        _replace(MemoryStore, "record", _record_over),
+        "of_racing_completions_one_is_recorded",
+    ),
+    "a watch does not say what was there": (
+        _replace(MemoryWatch, "again", lambda self, entries: None),
+        "a_watch_hears_what_is_there_then_what_is_written",
+    ),
+    "a watch tells the last first": (
+        _replace(MemoryWatch, "_pump", _pump_backwards),
+        "a_watch_hears_what_is_there_then_what_is_written",
+    ),
+    "a watch tells of no deletion": (
+        _replace(Shelf, "remove", lambda self, key: self._entries.pop(key, None)),
+        "a_watch_hears_what_is_there_then_what_is_written",
+    ),
+    "a closed watch is told on": (
+        _replace(MemoryWatch, "end", lambda self: None),
+        "a_closed_watch_hears_nothing",
+    ),
+    "a watch ends with the first listener's fault": (
+        _replace(MemoryWatch, "_hear", lambda self, entry: self._heard(entry)),
+        "a_listener_that_raises_is_told_the_next_all_the_same",
     ),
     "any key is taken": (
         _replace(memory_store, "checked_key", lambda key: key),
