@@ -152,19 +152,19 @@ class Box:
 
     def _carry_out(self, effect: signals.Effect) -> None:
         owner, gateway = self._owner, self._gateway
-        match effect:
+        match effect:  # first those of every turn
+            case signals.Run():
+                self._run(effect)
+            case signals.Settle(verdicts=verdicts, confirmed=confirmed):
+                self._settle(verdicts, confirm=confirmed)
             case signals.Pull(most=most, wait_s=wait_s):
                 owner.tell(gateway, FetchBox(self.ticket, most, wait_s))
             case signals.Recall():
                 owner.tell(gateway, RecallBox(self.ticket))
-            case signals.Run():
-                self._run(effect)
             case signals.Abandon():
                 if self.turn is not None:
                     owner.stop(self.turn)
                     self.turn = None
-            case signals.Settle(verdicts=verdicts, confirmed=confirmed):
-                self._settle(verdicts, confirm=confirmed)
             case signals.Discard(verdicts=verdicts):
                 self._settle(verdicts, confirm=False)
             case signals.Release():

@@ -52,6 +52,8 @@ SWEEP_AGAIN_S: Final = 30.0
 """A mailbox is swept once after it was attached, when its first pull has been out for a while;
 spread, so that a thousand are not asked in the same second."""
 
+_SAID: Final = (Done, Retry)
+
 STARTED_AGAIN: Final = "the consumer began again before this was settled"
 
 log = structlog.get_logger(__name__)
@@ -344,8 +346,9 @@ class Gateway(Actor):
 
     def _said(self, wanted: SettleBox) -> bool:
         """The short way, for what is not confirmed anyway: no task, no wait."""
-        if not all(isinstance(verdict, Done | Retry) for _, verdict in wanted.verdicts):
-            return False
+        for _delivery, verdict in wanted.verdicts:
+            if not isinstance(verdict, _SAID):
+                return False
         try:
             self._broker.say(wanted.verdicts)
         except BrokerError:

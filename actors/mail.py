@@ -239,16 +239,19 @@ class MailActor(Actor):
     def _report(self) -> None:
         """Tell whoever waits that all is attached, or that all is let go of."""
         plan, boxes = self._plan, self._boxes.values()
-        if why := next((box.fenced for box in boxes if box.fenced), ""):
-            self._fenced_out(why)
-            return
+        for box in boxes:  # without a generator: each turn ends here
+            if box.fenced:
+                self._fenced_out(box.fenced)
+                return
         if plan.drainer and self._cleared and all(box.let_go for box in boxes):
             self.tell(plan.drainer, Drained(plan.name, tuple(plan.cut)))
             plan.drainer = None
-        there = all(box.ticket or not box.plan.attached for box in boxes)
-        if plan.asker and (plan.leaving or (self._cleared and there)):
+        if plan.asker and (plan.leaving or (self._cleared and self._all_there())):
             self.tell(plan.asker, Established(plan.name))
             plan.asker = None
+
+    def _all_there(self) -> bool:
+        return all(box.ticket or not box.plan.attached for box in self._boxes.values())
 
     def _fenced_out(self, why: str) -> None:
         """Once, and then nothing any more: whoever is above takes this down."""

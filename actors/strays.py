@@ -56,8 +56,9 @@ class Strays:
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""
         for delivery, verdict in settled.verdicts:
-            waiting = self._retries.get(delivery.mailbox)
-            if waiting is not None and isinstance(verdict, Retry):
+            if not isinstance(verdict, Retry):
+                continue
+            if (waiting := self._retries.get(delivery.mailbox)) is not None:
                 due = self._clock.monotonic() + verdict.delay_s + RETRY_GRACE_S
                 waiting[delivery.position] = due
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ from actors.system import Actor, Address, EffectEnded, handles
 from actors.tenure import Fenced
 
 REASON_LENGTH = 500
+
+_OUTCOMES: Final = (Ack, Nak, Defer, Partly)
 
 
 class RunTurn(Struct, frozen=True):
@@ -40,8 +43,9 @@ class TurnActor(Actor):
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
-        assert self.parent is not None and isinstance(ended.tag, int)
-        self.tell(self.parent, TurnEnded(self._box, ended.tag, _outcome_of(ended)))
+        parent = self.parent
+        assert parent is not None and isinstance(ended.tag, int)
+        self.tell(parent, TurnEnded(self._box, ended.tag, _outcome_of(ended)))
 
 
 async def _run(wanted: RunTurn) -> Outcome | Partly:
@@ -58,7 +62,7 @@ def _outcome_of(ended: EffectEnded) -> Outcome | Partly | None:
         return Defer(reason="cancelled")
     if ended.error is not None:
         return Nak(reason=_told(ended.error)[:REASON_LENGTH])
-    if isinstance(ended.value, Ack | Nak | Defer | Partly):
+    if isinstance(ended.value, _OUTCOMES):
         return ended.value
     return Nak(reason=f"the handler returned {type(ended.value).__name__}, not an outcome")
 

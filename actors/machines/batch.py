@@ -16,8 +16,12 @@ def partitions(drain: Iterable[Letter]) -> Sequence[Partition]:
     by_key: dict[str, list[Letter]] = {}
     for letter in drain:
         by_key.setdefault(letter.key, []).append(letter)
-    made = [Partition(key, tuple(sorted(letters, key=_age))) for key, letters in by_key.items()]
+    made = [Partition(key, _in_order(letters)) for key, letters in by_key.items()]
     return sorted(made, key=lambda partition: _age(partition.letters[0]))
+
+
+def _in_order(letters: list[Letter]) -> tuple[Letter, ...]:
+    return tuple(sorted(letters, key=_age) if len(letters) > 1 else letters)
 
 
 def _age(letter: Letter) -> float:

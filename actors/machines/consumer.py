@@ -64,6 +64,9 @@ PULL_RETRY_S: Final = 1.0
 RETRY_PULL: Final = "retry_pull"
 RESUME: Final = "resume"
 
+_CONFIRMED: Final = (HandBack, Dead)
+_OVER: Final = (Done, Dead)
+
 
 __all__ = ["PULL_RETRY_S", "RESUME", "RETRY_PULL", "Consumer", "IllegalInput", "State"]
 
@@ -321,8 +324,8 @@ class Consumer:
         """A hand-back and a dead letter are waited for; what only has to be said is not."""
         confirmed = False
         for delivery, verdict in verdicts:
-            confirmed = confirmed or isinstance(verdict, HandBack | Dead)
-            if isinstance(verdict, Done | Dead):
+            confirmed = confirmed or isinstance(verdict, _CONFIRMED)
+            if isinstance(verdict, _OVER):
                 self._failures.forget(delivery.position)
         self._do(Settle(tuple(verdicts), confirmed))
         self._unsettled += confirmed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import thespian.actors
 from thespian.actors import ActorExitRequest
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from actors.system.base import AsyncioSystemBase
 
 F = TypeVar("F", bound=Callable[..., None])
+
+ENDING: Final = (State.STOPPING, State.RESTARTING)
 
 SYSTEM_TYPES: frozenset[type] = frozenset({ActorExitRequest, StatusRequest})
 """What a cell serves before any mail, for every class."""
@@ -163,12 +165,12 @@ class Actor(thespian.actors.Actor):
     def effect(self, coroutine: Coroutine[Any, Any, Any], tag: object) -> None:
         """Run a coroutine beside the mailbox. Its end comes back as `EffectEnded(tag, ...)`,
         to this incarnation only. It is cancelled when the incarnation ends."""
-        try:
-            cell = self._living("effect")
-        except BaseException:
+        cell = self._myRef
+        base = cell.base
+        if base.current is not cell or cell.state in ENDING:
             coroutine.close()
-            raise
-        self._act(BeginEffect(cell, coroutine, tag))
+            self._living("effect")
+        base.outbox.append((None, BeginEffect(cell, coroutine, tag)))
 
     def cancel(self, tag: object) -> None:
         """Cancel the running effects of that tag; their `EffectEnded` still arrives."""
@@ -201,7 +203,7 @@ class Actor(thespian.actors.Actor):
 
     def _living(self, act: str) -> ActorCell:
         cell = self._inside(act)
-        if cell.state is State.STOPPING or cell.state is State.RESTARTING:
+        if cell.state in ENDING:
             raise RuntimeError(f"{act}: this incarnation ends, it can begin nothing")
         return cell
 

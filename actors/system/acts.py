@@ -30,7 +30,7 @@ class BeginEffect(Act):
     __slots__ = ("coroutine", "tag")
 
     def __init__(self, cell: ActorCell, coroutine: Coroutine[Any, Any, Any], tag: object) -> None:
-        super().__init__(cell)
+        self.cell = cell
         self.coroutine = coroutine
         self.tag = tag
 

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from actors.system.address import Address
 from actors.system.messages import DeadLetter
@@ -17,6 +17,8 @@ from actors.system.virtual import VirtualTime
 
 if TYPE_CHECKING:
     from actors.system.cell import Cell
+
+T = TypeVar("T")
 
 MESSAGES_A_TURN: Final = 16
 """Messages that one actor handles before the next has its turn."""
@@ -85,6 +87,19 @@ class Dispatcher:
         self.signals.append(work)
         if not self.armed:
             self.arm()
+
+    def called_by_loop(self, work: Callable[[T], None], about: T) -> None:
+        """Do `work`, and at once what comes of it: the loop itself has called, in our context,
+        so that another turn of it - a look at all sockets - need not be waited for. A
+        simulation waits: whatever may be handled first is to be in sight when it chooses."""
+        if self.armed or self._shuffle:
+            work(about)
+            return
+        self.armed = True
+        try:
+            work(about)
+        finally:
+            self._slice()
 
     def _slice(self) -> None:
         """Run messages for one slice, then give the loop a turn."""

@@ -73,23 +73,26 @@ class Effect(Token):
     __slots__ = ("tag", "task")
 
     def __init__(self, cell: RunningCell, task: asyncio.Task[object], tag: object) -> None:
-        super().__init__(cell)
+        self.cell = cell
+        self.incarnation = cell.restarts
+        self.live = True
         self.tag = tag
         self.task = task
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._ended, context=cell.base.context)
 
     def _ended(self, task: asyncio.Task[object]) -> None:
         if not task.cancelled():
             task.exception()  # taken note of, so that a discarded one is not reported as lost
-        self.cell.effect_ended(self)
+        self.cell.base.called_by_loop(self.cell.effect_ended, self)
 
     def unwrap(self) -> object:
-        if self.task.cancelled():
+        task = self.task
+        if task.cancelled():
             return EffectEnded(self.tag, error=asyncio.CancelledError())
-        error = self.task.exception()
+        error = task.exception()
         if error is not None:
             return EffectEnded(self.tag, error=error)
-        return EffectEnded(self.tag, value=self.task.result())
+        return EffectEnded(self.tag, value=task.result())
 
 
 class Watch(Token):

@@ -211,6 +211,7 @@ class Pull:
             least_s = 0.0
         expiry_s = min(left_s, random.uniform(least_s, most_s))  # noqa: S311
         self._wire.send(self._subject, self._request(expiry_s), f"{self._inbox}.{self._number}")
+        self._wire.flush()
         reason = await self._wait(expiry_s + GRACE_S)
         if reason in ("", "lost"):
             await self.quiet()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 
-from actors.system import Actor, AsyncioSystemBase, EffectEnded, Supervision
+from actors.system import Actor, AsyncioSystemBase, EffectEnded, Supervision, handles
 
 from .stage import Diary, Do, Say, fail, rest, stage
 
@@ -162,3 +162,49 @@ def test_a_failure_that_is_resumed_keeps_its_effects():
 
     stage(play)
     assert EffectEnded("a", value="kept") in diary
+
+
+def test_an_end_is_handled_in_the_turn_of_the_loop_that_brings_it():
+    diary: list[object] = []
+
+    async def ends() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, diary.append, "the next turn")
+
+    async def play(system: AsyncioSystemBase) -> None:
+        system.tell(system.spawn(Diary, diary), Do(lambda me: me.effect(ends(), "a")))
+        await rest()
+
+    stage(play)
+    assert diary[1:3] == [EffectEnded("a"), "the next turn"]
+
+
+def test_what_an_end_sets_off_gives_the_loop_its_turns():
+    """An actor that keeps itself busy from the end of an effect on does not keep the loop."""
+    over = False
+
+    class Restless(Actor):
+        @handles(Say)
+        def on_say(self, message: Say, sender: object) -> None:
+            if message.text == "begin":
+                self.effect(late("value", 0), "a")
+            elif not over:
+                self.tell(self.me, message)
+
+        @handles(EffectEnded)
+        def on_ended(self, ended: EffectEnded, sender: object) -> None:
+            self.tell(self.me, Say("again"))
+            asyncio.get_running_loop().call_soon(self.finish)
+
+        def finish(self) -> None:
+            nonlocal over
+            over = True
+
+    async def play() -> None:
+        system = AsyncioSystemBase()
+        system.tell(system.spawn(Restless), Say("begin"))
+        while not over:
+            await asyncio.sleep(0)
+        await system.shutdown_async()
+
+    asyncio.run(asyncio.wait_for(play(), 30))
