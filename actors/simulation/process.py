@@ -119,6 +119,8 @@ class Process(SimulatedLoop):
             if self._fuse is None:
                 for _ in range(len(ready)):
                     ready.popleft().run()
+                    if not self.alive:  # it was killed at a failpoint
+                        break
             else:
                 self._run_until_stopped()
         finally:

@@ -95,16 +95,20 @@ class World(SimulatedLoop):
 
     # -- running
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run until `main` is done: its result, or what it raises."""
+    def run(self, main: Coroutine[Any, Any, T]) -> T | None:
+        """Run until `main` is done: its result, or what it raises. None: it was stopped."""
         enter(self)
         try:
             task = self.create_task(main)
             task.add_done_callback(self._end)
             self._run()
-            return task.result()
+            return task.result() if task.done() else None
         finally:
             enter(None)
+
+    def stop(self) -> None:
+        """Let nothing more happen: the run ends with what runs now."""
+        self._over = True
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._over = True

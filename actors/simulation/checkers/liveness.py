@@ -1,0 +1,157 @@
+"""What must happen once nothing goes wrong any more: L1 to L8.
+
+Checked in the calm only. The fleet's drills - a kill, a node that leaves, a lost leader, a
+lifted hold - happen there one after the other, each with its own deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from actors.simulation.checkers.checker import Audit, Checker, Fail, Rules, who
+from actors.simulation.history import Record
+
+SLACK_S: Final = 0.5
+"""Lines, rounds and the world's own granularity."""
+
+
+class Awaited(Struct):
+    """Something that has to happen by `until`."""
+
+    invariant: str
+    until: float
+    text: str
+
+
+class Liveness(Checker):
+    """`tick` is called twice a second with what is out at the broker."""
+
+    def __init__(self, rules: Rules, fail: Fail) -> None:
+        super().__init__(rules, fail)
+        self.calm: float | None = None
+        self._awaited: dict[tuple[str, str], Awaited] = {}
+        self._holder: dict[str, tuple[str, float]] = {}
+        self._landed: dict[tuple[str, int], tuple[str, bool]] = {}
+        self._orphans: dict[tuple[str, int], float] = {}
+        self._released: dict[str, float] = {}
+        self._steady: float | None = None
+        self.graceful: list[float] = []
+        self.takeovers: list[float] = []
+
+    # -- who has what ---------------------------------------------------------------------
+
+    def on_calm(self, record: Record) -> None:
+        self.calm = record.t
+
+    def on_grant(self, record: Record) -> None:
+        before = self._holder.get(record.seat)
+        self._holder[record.seat] = who(record), record.t
+        if self._steady is not None and before is not None and before[0] != who(record):
+            self.fail("L7", f"{record.seat} moved from {before[0]} to {who(record)}: a lost leader")
+
+    def on_deliver(self, record: Record) -> None:
+        self._landed[record.seat, record.seq] = who(record), False
+        self._happened("first delivery", record)
+        self._happened("lifted", record)
+
+    def on_got(self, record: Record) -> None:
+        self._landed[record.seat, record.seq] = who(record), True
+
+    def on_ack(self, record: Record) -> None:
+        self._settled(record)
+
+    def on_nak(self, record: Record) -> None:
+        self._settled(record)
+
+    def on_defer(self, record: Record) -> None:
+        self._settled(record)
+
+    def on_dlq(self, record: Record) -> None:
+        self._settled(record)
+
+    def _settled(self, record: Record) -> None:
+        self._landed.pop((record.seat, record.seq), None)
+
+    def on_turn_start(self, record: Record) -> None:
+        released = self._released.pop(record.seat, None)
+        if released is not None:
+            self.graceful.append(record.t - released)
+            if record.t - released > self.rules.graceful_s:
+                late = record.t - released
+                self.fail("L2", f"{record.seat} was worked {late:.3f} s after it was let go of")
+
+    # -- drills ---------------------------------------------------------------------------
+
+    def on_drill(self, record: Record) -> None:
+        """`crash` names a seat with mail in flight whose holder was killed; `leave` a seat with
+        mail whose holder leaves; `lift` a seat with mail whose hold was lifted; `leader_loss`
+        and `leader_back` bracket an outage shorter than what a lease outlasts."""
+        match record.code:
+            case "crash":
+                until = record.t + self.rules.ttl_s + 1.0 + SLACK_S
+                self._await("first delivery", "L1", record, until)
+            case "lift":
+                until = record.t + self.rules.lift_s + SLACK_S
+                self._await("lifted", "L8", record, until)
+            case "leave":
+                self._released[record.seat] = float("inf")
+            case "leader_loss":
+                self._steady = record.t
+            case "leader_back":
+                self._steady = None
+
+    def on_release(self, record: Record) -> None:
+        if record.seat in self._released:
+            self._released[record.seat] = record.t
+
+    def _await(self, what: str, invariant: str, record: Record, until: float) -> None:
+        text = f"{record.seat}: no {what} within {until - record.t:.1f} s"
+        self._awaited[what, record.seat] = Awaited(invariant, until, text)
+
+    def _happened(self, what: str, record: Record) -> None:
+        awaited = self._awaited.pop((what, record.seat), None)
+        if awaited is None:
+            return
+        if awaited.invariant == "L1":
+            self.takeovers.append(record.t - awaited.until + self.rules.ttl_s + 1.0 + SLACK_S)
+        if record.t > awaited.until:
+            self.fail(awaited.invariant, awaited.text)
+
+    # -- twice a second -------------------------------------------------------------------
+
+    def tick(self, now: float, out: Iterable[tuple[str, int]], alive: Mapping[str, bool]) -> None:
+        """`out` is what the broker believes somebody holds, `alive` which processes run."""
+        for key, awaited in list(self._awaited.items()):
+            if now > awaited.until:
+                del self._awaited[key]
+                self.fail(awaited.invariant, awaited.text)
+        orphans: dict[tuple[str, int], float] = {}
+        for place in out:
+            holder, since = self._holder.get(place[0], ("", now))
+            owner, landed = self._landed.get(place, ("", False))
+            if holder and alive.get(holder) and not (landed and owner == holder):
+                orphans[place] = self._orphans.get(place, max(now, since))
+                self._judge(place, now, max(orphans[place], since, self.calm or 0.0))
+        self._orphans = orphans
+
+    def _judge(self, place: tuple[str, int], now: float, since: float) -> None:
+        if self.calm is not None and now - since > self.rules.reclaim_s + SLACK_S:
+            self._orphans.pop(place, None)
+            owner, landed = self._landed.get(place, ("nobody", False))
+            how = "has" if landed else "never got"
+            self.fail("L3", f"{place[0]} {place[1]} is out, and {owner} {how} it")
+
+    # -- the end --------------------------------------------------------------------------
+
+    def end(self, audit: Audit) -> None:
+        for one in audit.retained:
+            if one.seat not in audit.braked and not one.stuck:
+                self.fail("L4", f"{one.seat} {one.seq} still waits, {one.dc} deliveries later")
+
+    def figures(self) -> Mapping[str, float]:
+        """Seconds from a release to the successor's turn, and from a kill to the delivery."""
+        told = {"graceful": sorted(self.graceful), "takeover": sorted(self.takeovers)}
+        return {name: times[-1] for name, times in told.items() if times}

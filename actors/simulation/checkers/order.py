@@ -1,0 +1,195 @@
+"""In which order, and what a partition's outcome touches: S13, S14, S16, S17, S18, S21."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from actors.machines.budget import backoff_s
+from actors.simulation.checkers.checker import CORRUPT, Checker, Fail, Rules, who
+from actors.simulation.history import Record
+
+Place = tuple[str, int]
+
+
+class Out(Struct):
+    """A message that was handed out in one fetch of one process, and is not settled."""
+
+    fetch: tuple[str, int, int]
+    msg: str
+    started: bool = False
+
+
+class Turn(Struct):
+    """A turn as it began; its letters follow."""
+
+    key: str
+    fence: int
+    node: str
+    places: list[Place]
+    last: float = float("-inf")
+
+
+class RunBack:
+    """What goes back at one moment. It is in order where positions rise; or else where, in each
+    conversation, timestamps do, and conversations stand by their oldest - of two drains at most,
+    so that this may begin anew once."""
+
+    def __init__(self, t: float) -> None:
+        self.t = t
+        self._rises = True
+        self._by_age = True
+        self._seq = 0
+        self._key: str | None = None
+        self._stamp = self._oldest = float("-inf")
+        self._anew = 1
+
+    def breaks(self, key: str, stamp: float, seq: int) -> bool:
+        """Take the next; True once neither order holds any more."""
+        self._rises = self._rises and seq > self._seq
+        self._seq = seq
+        if key != self._key:
+            if stamp < self._oldest:
+                self._anew -= 1
+            self._key, self._oldest = key, stamp
+        elif stamp < self._stamp:
+            self._by_age = False
+        self._stamp = stamp
+        return not self._rises and not (self._by_age and self._anew >= 0)
+
+
+class Order(Checker):
+    """Keys and timestamps come from what was published."""
+
+    def __init__(self, rules: Rules, fail: Fail) -> None:
+        super().__init__(rules, fail)
+        self._keys: dict[tuple[str, str], str] = {}
+        self._stamps: dict[tuple[str, str], float] = {}
+        self._out: dict[Place, Out] = {}
+        self._fetched: dict[tuple[str, str, int, int], dict[Place, None]] = {}
+        self._back: dict[str, dict[int, None]] = {}
+        self._run_back: dict[str, RunBack] = {}
+        self._turn: dict[str, Turn] = {}
+        self._outcome: dict[tuple[str, str, int], tuple[str, int]] = {}
+        self._delay: dict[tuple[str, str, int], tuple[int, int]] = {}
+
+    def on_pub_req(self, record: Record) -> None:
+        self._keys[record.seat, record.msg] = record.key
+        self._stamps[record.seat, record.msg] = record.sent
+
+    # -- S13 ------------------------------------------------------------------------------
+
+    def on_deliver(self, record: Record) -> None:
+        place = record.seat, record.seq
+        back = self._back.get(record.seat)
+        if back and record.dc == 1:
+            first = next(iter(back))
+            self.fail("S13", f"{record.msg} is new, and comes before {first}, which went back")
+        if back:
+            back.pop(record.seq, None)
+        self._take(place)
+        fetch = record.node, record.inc, record.pos
+        self._out[place] = Out(fetch, record.msg)
+        self._fetched.setdefault((record.seat, *fetch), {})[place] = None
+
+    def on_defer(self, record: Record) -> None:
+        """Together they go back as they would have been worked, or as they lay in the mailbox."""
+        run = self._run_back.get(record.seat)
+        if run is None or run.t != record.t:
+            run = self._run_back[record.seat] = RunBack(record.t)
+        name = record.seat, record.msg
+        if run.breaks(self._keys.get(name, ""), self._stamps.get(name, 0.0), record.seq):
+            self.fail("S13", f"{record.seat}: {record.seq} goes back out of its order")
+        self._back.setdefault(record.seat, {})[record.seq] = None
+        self._take((record.seat, record.seq))
+
+    def on_fault(self, record: Record) -> None:
+        if record.code == "broker_restart":  # its queue of redeliveries was in its memory
+            self._back.clear()
+
+    # -- S14, S16 -------------------------------------------------------------------------
+
+    def on_nak(self, record: Record) -> None:
+        mine = who(record), record.seat, record.seq
+        outcome, fence = self._outcome.pop(mine, ("nothing", 0))
+        if outcome != "nak":
+            self.fail("S16", f"{record.msg} is retried; its turn came to {outcome}")
+        failures = 1
+        if (last := self._delay.get(mine)) and last[0] == fence:
+            failures = last[1] + 1
+        wanted = backoff_s(failures, self.rules.backoff)
+        if outcome == "nak" and abs(record.sent - wanted) > 1e-6:
+            self.fail("S14", f"{record.msg} waits {record.sent:g} s after {failures} failures")
+        self._delay[mine] = fence, failures
+        self._take((record.seat, record.seq))
+
+    def on_ack(self, record: Record) -> None:
+        self._forget(record)
+
+    def on_dlq(self, record: Record) -> None:
+        self._forget(record)
+
+    def _forget(self, record: Record) -> None:
+        place = record.seat, record.seq
+        self._take(place)
+        self._outcome.pop((who(record), *place), None)
+        self._delay.pop((who(record), *place), None)
+        if back := self._back.get(record.seat):
+            back.pop(record.seq, None)
+
+    def _take(self, place: Place) -> None:
+        out = self._out.pop(place, None)
+        if out is not None:
+            batch = self._fetched.get((place[0], *out.fetch))
+            if batch is not None:
+                batch.pop(place, None)
+                if not batch:
+                    del self._fetched[place[0], *out.fetch]
+
+    # -- S17, S18, S21 --------------------------------------------------------------------
+
+    def on_turn_start(self, record: Record) -> None:
+        self._turn[who(record) + record.seat] = Turn(record.key, record.fence, who(record), [])
+        if record.pos > self.rules.max_batch:
+            self.fail("S18", f"{record.seat}: a turn of {record.pos} letters")
+
+    def on_turn_letter(self, record: Record) -> None:
+        turn = self._turn.get(who(record) + record.seat)
+        if turn is None:
+            return
+        if record.code not in ("", "unread", record.seat):
+            self.fail("S21", f"{record.msg} of {record.code} is worked by {record.seat}")
+        known = self._keys.get((record.seat, record.msg), turn.key)
+        if known != turn.key:
+            self.fail("S17", f"{record.msg} of {known} is worked with {turn.key}")
+        if record.sent < turn.last:
+            self.fail("S17", f"{record.msg} comes after what is younger, in {turn.key}")
+        turn.last = record.sent
+        place = record.seat, record.seq
+        if not turn.places:
+            self._oldest_first(place, record, turn)
+        turn.places.append(place)
+        if out := self._out.get(place):
+            out.started = True
+
+    def _oldest_first(self, place: Place, record: Record, turn: Turn) -> None:
+        """Of what came in one fetch, no conversation waits that is older than this one."""
+        out = self._out.get(place)
+        if out is None or f"{out.fetch[0]}#{out.fetch[1]}" != turn.node:
+            return
+        for other in self._fetched.get((place[0], *out.fetch), ()):
+            waiting = self._out[other]
+            if waiting.started or waiting.msg.startswith(CORRUPT):
+                continue
+            name = record.seat, waiting.msg
+            if self._keys.get(name) != turn.key and self._stamps.get(name, 1e18) < record.sent:
+                self.fail("S17", f"{record.msg} starts before {waiting.msg}, which is older")
+
+    def on_skip(self, record: Record) -> None:
+        if out := self._out.get((record.seat, record.seq)):
+            out.started = True
+
+    def on_turn_end(self, record: Record) -> None:
+        turn = self._turn.pop(who(record) + record.seat, None)
+        if turn is not None:
+            for place in turn.places:
+                self._outcome[who(record), *place] = record.code, record.fence

@@ -1,0 +1,60 @@
+"""Nobody waits for another's trouble: L5 and L6.
+
+A conversation that waits is started before a younger one is started twice; a partition whose
+handler fails delays the others by its own turn and no more.
+"""
+
+from __future__ import annotations
+
+from actors.simulation.checkers.checker import Checker, Fail, Rules, who
+from actors.simulation.history import Record
+
+
+class Starvation(Checker):
+    """Counts, for each conversation that a node has in hand, the drains that passed it by."""
+
+    def __init__(self, rules: Rules, fail: Fail) -> None:
+        super().__init__(rules, fail)
+        self._waiting: dict[tuple[str, str], dict[int, int]] = {}
+        self._turns: dict[str, int] = {}
+
+    def on_got(self, record: Record) -> None:
+        waiting = self._waiting.setdefault((who(record), record.seat), {})
+        waiting[record.seq] = self._turns.get(record.seat, 0)
+
+    def on_turn_start(self, record: Record) -> None:
+        """At most one drain of others, and what was dispatched already, goes before a letter."""
+        self._turns[record.seat] = turns = self._turns.get(record.seat, 0) + 1
+        waiting = self._waiting.get((who(record), record.seat), {})
+        for seq, since in waiting.items():
+            if turns - since > 2 * self.rules.max_batch + 1:
+                passed = turns - since
+                self.fail("L5", f"{record.seat} {seq} has been passed by {passed} times")
+                waiting.pop(seq)
+                return
+
+    def on_turn_letter(self, record: Record) -> None:
+        self._gone(record)
+
+    def on_skip(self, record: Record) -> None:
+        self._gone(record)
+
+    def on_ack(self, record: Record) -> None:
+        self._gone(record)
+
+    def on_nak(self, record: Record) -> None:
+        self._gone(record)
+
+    def on_defer(self, record: Record) -> None:
+        self._gone(record)
+
+    def on_dlq(self, record: Record) -> None:
+        self._gone(record)
+
+    def _gone(self, record: Record) -> None:
+        if waiting := self._waiting.get((who(record), record.seat)):
+            waiting.pop(record.seq, None)
+
+    def on_grant(self, record: Record) -> None:
+        for key in [key for key in self._waiting if key[1] == record.seat]:
+            del self._waiting[key]

@@ -1,0 +1,121 @@
+"""The calm after the faults: what is left is worked off, then four things are done on purpose.
+
+Liveness can be promised only where nothing goes wrong, so each drill has the fleet to itself:
+a leader is lost for less than a lease outlasts, a hold is lifted, a node leaves, a node dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from actors.machines import signals
+from actors.seat import INBOX
+from actors.simulation.faults import Decision
+from actors.simulation.fleet import Fleet
+from actors.simulation.host import Host
+from actors.simulation.trouble import Trouble
+from actors.simulation.workload import Workload
+
+DRAIN_S: Final = 60.0
+"""What is left after the last fault is worked within this."""
+
+TICK_S: Final = 0.5
+DRILL: Final = "drill"
+
+
+class Drills:
+    """In order; about 60 seconds, after the 60 of working off."""
+
+    def __init__(self, fleet: Fleet, workload: Workload, trouble: Trouble) -> None:
+        self.fleet = fleet
+        self.workload = workload
+        self.trouble = trouble
+
+    async def run(self) -> None:
+        await self._worked_off()
+        await self._lose_the_leader()
+        await self._lift_a_hold()
+        await self._leave()
+        await self._kill()
+
+    async def tick(self) -> None:
+        """Twice a second, for as long as it is not cancelled."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            fleet = self.fleet
+            fleet.liveness.tick(fleet.world.now, fleet.site.out(), fleet.alive())
+
+    async def _worked_off(self) -> None:
+        """L4: all of it, in time."""
+        fleet = self.fleet
+        until = fleet.world.now + DRAIN_S
+        while fleet.world.now < until:
+            await asyncio.sleep(1.0)
+        for seat in fleet.site.seats:
+            if left := fleet.site.waiting(seat):
+                fleet.fail("L4", f"{seat}: {left} messages wait {DRAIN_S:g} s after the last fault")
+
+    def _drill(self, code: str, seat: str = "") -> None:
+        self.fleet.history.add("drill", seat=seat, code=code)
+
+    async def _lose_the_leader(self) -> None:
+        """L7: for 8 s, which a lease outlasts."""
+        self._drill("leader_loss")
+        self.trouble.healed = False
+        self.trouble.befall(Decision(0.0, "leader_loss", 0, 8.0))
+        await asyncio.sleep(15.0)
+        self.trouble.healed = True
+        self._drill("leader_back")
+
+    async def _lift_a_hold(self) -> None:
+        """L8: what came in the meantime is worked at once."""
+        seat = self.fleet.site.seats[0]
+        host = self.fleet.holder(seat)
+        if host is None or host.runtime is None:
+            self.fleet.fail("L4", f"{seat} is held by nobody in the calm")
+            return
+        runtime = host.runtime
+        host.run(lambda: runtime.brake(seat, INBOX, signals.Hold(DRILL)))
+        await asyncio.sleep(1.0)
+        self.workload.post(seat)
+        await asyncio.sleep(1.5)
+        self._drill("lift", seat)
+        host.run(lambda: runtime.brake(seat, INBOX, signals.Lift(DRILL)))
+        await asyncio.sleep(3.0)
+
+    def _seats_of(self, host: Host) -> list[str]:
+        return [seat for seat in self.fleet.site.seats if self.fleet.holder(seat) is host]
+
+    async def _leave(self) -> None:
+        """L2: who comes after is at work at once."""
+        host = self.fleet.hosts[-1]
+        if not host.works or len(self.fleet.hosts) < 2:
+            return
+        seats = self._seats_of(host)
+        for seat in seats:
+            for _ in range(4):
+                self.workload.post(seat)
+        await asyncio.sleep(0.01)
+        for seat in seats:
+            if self.fleet.site.waiting(seat) > 1:
+                self._drill("leave", seat)
+        self.fleet.leave(host, 1.0)
+        await asyncio.sleep(12.0)
+
+    async def _kill(self) -> None:
+        """L1: what a killed node had in its hands is worked by another in time."""
+        host = self.fleet.hosts[0]
+        if not host.works or len(self.fleet.hosts) < 2:
+            return
+        seats = self._seats_of(host)
+        for seat in seats:
+            for _ in range(3):
+                self.workload.post(seat)
+        await asyncio.sleep(0.02)
+        out = {seat for seat, _ in self.fleet.site.out()}
+        self.fleet.crash(host, 3600.0, "drill")
+        for seat in seats:
+            if seat in out:
+                self._drill("crash", seat)
+        await asyncio.sleep(self.fleet.timing.ttl_s + 12.0)

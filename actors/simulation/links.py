@@ -1,0 +1,332 @@
+"""The broker as one process of a simulation has it: the port, over a wire that may lose things.
+
+What is done at the broker is done by `Office`, the broker's own client of that process, on the
+world's loop; what took effect is written into the history there and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Container, Sequence
+from functools import partial
+from typing import Any, Final
+
+from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
+from actors.ports import Attachment, Broker, MailboxState, NotLive, Receipt, Unavailable
+from actors.simulation.history import History
+from actors.simulation.wire import Wire
+
+RECALL_S: Final = 3.0
+"""A fetch that is recalled ends within this, whether or not the broker answers."""
+
+GRACE_S: Final = 2.0
+"""How much longer than its wait a fetch is believed in."""
+
+SeatOf = Callable[[Mailbox], str]
+"""The seat whose inbox it is; empty for every other mailbox, which the history leaves out."""
+
+Point = Callable[[str], bool]
+"""Called at each edge by its name; True: the process was killed right there."""
+
+
+def _never(name: str) -> bool:
+    return False
+
+
+class Hold:
+    """One attachment: the broker's own once it has answered, and the fetch that is outstanding.
+
+    `lost` are deliveries that the broker handed out and that never arrived here."""
+
+    def __init__(self, mailbox: Mailbox, epoch: int, real: Attachment) -> None:
+        self.mailbox = mailbox
+        self.epoch = epoch
+        self.real = real
+        self.answer: asyncio.Future[Sequence[Delivery]] | None = None
+        self.serving: asyncio.Task[Any] | None = None
+        self.wanted = 0
+        self.until = 0.0
+        self.over = False
+        self.fetches = 0
+        self.lost: list[Delivery] = []
+
+
+class LinkedBroker:
+    """`actors.ports.Broker` of one process. `office` is its client at the broker's end."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        office: Broker,
+        history: History,
+        seat_of: SeatOf,
+        point: Point = _never,
+    ) -> None:
+        self._point = point
+        self._wire = wire
+        self._office = office
+        self._history = history
+        self._seat_of = seat_of
+        self._node, _, inc = wire.process.name.partition("#")
+        self._inc = int(inc or 0)
+        self._holds: dict[int, Hold] = {}
+
+    # -- asked and answered ---------------------------------------------------------------
+
+    async def ensure(self, mailbox: Mailbox) -> bool:
+        return await self._wire.ask(partial(self._office.ensure, mailbox), _late)
+
+    async def attach(self, mailbox: Mailbox, epoch: int) -> Hold:
+        await self._edge("before_attach")
+        real = await self._wire.ask(partial(self._office.attach, mailbox, epoch), _late)
+        hold = Hold(mailbox, epoch, real)
+        self._holds[id(hold)] = hold
+        await self._edge("after_attach")
+        return hold
+
+    async def reclaim(
+        self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
+    ) -> int:
+        async def serve() -> int:
+            count = await self._office.reclaim(mailbox, keep, only)
+            self._add("reclaim", mailbox, pos=count, code="strays" if only is not None else "all")
+            return count
+
+        await self._edge("before_reclaim")
+        count = await self._wire.ask(serve, _late)
+        await self._edge("after_reclaim")
+        return count
+
+    async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
+        return await self._wire.ask(partial(self._office.outstanding, mailbox), _late)
+
+    async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
+        return await self._wire.ask(partial(self._office.sweep, mailbox), _late)
+
+    async def list(self, pattern: str) -> Sequence[MailboxState]:
+        return await self._wire.ask(partial(self._office.list, pattern), _late)
+
+    async def delete(self, mailbox: Mailbox) -> bool:
+        return await self._wire.ask(partial(self._office.delete, mailbox), _late)
+
+    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+        serve = partial(self._office.publish, topic, body, message_id=message_id)
+        return await self._wire.ask(serve, _late)
+
+    # -- fetches --------------------------------------------------------------------------
+
+    async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
+        """The pull itself is kept alive: what a broken line lost of it is asked for again."""
+        hold = _mine(attachment)
+        if hold.over:
+            raise NotLive(f"the attachment to {hold.mailbox} was released")
+        if hold.answer is not None:
+            raise RuntimeError(f"a fetch on {hold.mailbox} is outstanding")
+        process = self._wire.process
+        hold.answer = answer = process.create_future()
+        hold.wanted, hold.until = most, process.time() + wait_s
+        timer = process.call_later(wait_s + GRACE_S, _give_up, answer)
+        self._pull(hold)
+        try:
+            given: Sequence[Delivery] = await answer
+        finally:
+            timer.cancel()
+            hold.answer = None
+        if given:
+            await self._edge("after_fetch")
+        return given
+
+    def _pull(self, hold: Hold) -> None:
+        assert hold.answer is not None
+        hold.fetches += 1
+        left_s = max(0.0, hold.until - self._wire.process.time())
+        self._wire.send(partial(self._serve_pull, hold, hold.fetches, hold.answer, left_s))
+
+    def _serve_pull(
+        self, hold: Hold, number: int, answer: asyncio.Future[Any], wait_s: float
+    ) -> None:
+        if hold.over or hold.fetches != number:
+            return
+        work = self._pulled(hold, answer, wait_s)
+        hold.serving = self._wire.world.create_task(work)
+
+    async def _pulled(self, hold: Hold, answer: asyncio.Future[Any], wait_s: float) -> None:
+        try:
+            given = await self._office.fetch(hold.real, hold.wanted, wait_s)
+        except asyncio.CancelledError:
+            return
+        except Exception as error:
+            self._wire.back(_raise_in, answer, error)
+            return
+        self._handed_out(hold, given)
+        lost = partial(hold.lost.extend, given) if given else None
+        self._wire.back(self._landed, hold, answer, given, lost=lost)
+
+    def _handed_out(self, hold: Hold, given: Sequence[Delivery]) -> None:
+        if seat := self._seat_of(hold.mailbox):
+            for one in given:
+                self._history.add(
+                    "deliver", node=self._node, inc=self._inc, seat=seat, fence=hold.epoch,
+                    msg=one.message_id, seq=one.position, dc=one.count or 0,
+                    pos=hold.fetches,
+                )  # fmt: skip
+
+    def _landed(self, hold: Hold, answer: asyncio.Future[Any], given: Sequence[Delivery]) -> None:
+        """In the process. What comes for a fetch that is over is nobody's here: it is lost."""
+        if answer.done():
+            hold.lost.extend(given)
+            return
+        for one in given:
+            self._add("got", hold.mailbox, seq=one.position, dc=one.count or 0)
+        answer.set_result(given)
+
+    async def recall(self, attachment: Attachment) -> None:
+        """The outstanding fetch ends: with what the broker had sent, or empty where it does
+        not answer in time."""
+        hold = _mine(attachment)
+        answer = hold.answer
+        if answer is None:
+            return
+        recall = partial(self._office.recall, hold.real)
+        try:
+            await self._wire.ask(recall, _late, RECALL_S)
+        except Unavailable:
+            hold.fetches += 1
+            if not answer.done():
+                answer.set_result([])
+
+    async def release(self, attachment: Attachment) -> None:
+        hold = _mine(attachment)
+        if hold.over:
+            return
+        await self._edge("before_release")
+        await self._wire.ask(partial(self._released, hold), _late)
+        self._forget(hold)
+        await self._edge("after_release")
+
+    async def _released(self, hold: Hold) -> None:
+        await self._office.release(hold.real)
+        self._add("detach", hold.mailbox)
+
+    async def abandon(self, attachment: Attachment) -> None:
+        """Nobody is asked: the broker hears of it if it can."""
+        hold = _mine(attachment)
+        if not hold.over:
+            self._forget(hold)
+            self._wire.send(partial(self._serve_abandon, hold))
+
+    def _serve_abandon(self, hold: Hold) -> None:
+        self._wire.world.create_task(self._abandoned(hold))
+
+    async def _abandoned(self, hold: Hold) -> None:
+        await self._office.abandon(hold.real)
+
+    def _forget(self, hold: Hold) -> None:
+        hold.over = True
+        hold.lost.clear()
+        self._holds.pop(id(hold), None)
+        if hold.answer is not None and not hold.answer.done():
+            hold.answer.set_result([])
+
+    # -- verdicts -------------------------------------------------------------------------
+
+    async def settle(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        if any(isinstance(verdict, HandBack) for _, verdict in verdicts):
+            await self._edge("mid_defer")
+        await self._wire.ask(partial(self._settled, verdicts), _late)
+        if any(isinstance(verdict, Dead) for _, verdict in verdicts):
+            await self._edge("after_dlq")
+
+    def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        """Written, and not answered: what a cut takes is not said again."""
+        line = self._wire.line
+        if line.mute:
+            raise Unavailable("the broker does not answer; settle instead")
+        if not self._point("before_ack"):
+            self._wire.send(partial(self._serve_said, verdicts))
+
+    def _serve_said(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        world, line = self._wire.world, self._wire.line
+        if line.ack_delay_s:
+            after_s = line.random.random() * line.ack_delay_s
+            world.call_later(after_s, lambda: world.create_task(self._said(verdicts)))
+        else:
+            world.create_task(self._said(verdicts))
+
+    async def _said(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        try:
+            await self._settled(verdicts)
+        except (Unavailable, NotLive):
+            self._wire.line.lost_up += 1
+
+    async def _settled(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        await self._office.settle(verdicts)
+        for one, verdict in verdicts:
+            if seat := self._seat_of(one.mailbox):
+                kind, delay_s = _kind(verdict)
+                self._history.add(
+                    kind, node=self._node, inc=self._inc, seat=seat, msg=one.message_id,
+                    seq=one.position, dc=one.count or 0, sent=delay_s,
+                )  # fmt: skip
+
+    # -- the line -------------------------------------------------------------------------
+
+    def line_broke(self) -> None:
+        """At the broker's end: the connection is gone. Fetches end there, unanswered."""
+        for hold in self._holds.values():
+            if hold.serving is not None and not hold.serving.done():
+                hold.serving.cancel()
+
+    def line_mended(self) -> None:
+        """In the process: it is connected again. Pulls are made anew, and what was lost on its
+        way here is handed back before."""
+        for hold in list(self._holds.values()):
+            self.repair(hold)
+            if hold.answer is not None and not hold.answer.done():
+                self._pull(hold)
+
+    def repair(self, hold: Hold) -> None:
+        lost, hold.lost = hold.lost, []
+        if lost:
+            self._wire.send(partial(self._serve_said, [(one, HandBack()) for one in lost]))
+
+    async def _edge(self, name: str) -> None:
+        """A named moment at which the process may be killed: then nothing follows it."""
+        if self._point(name):
+            await self._wire.process.create_future()
+
+    def _add(self, kind: str, mailbox: Mailbox, **fields: object) -> None:
+        if seat := self._seat_of(mailbox):
+            self._history.add(kind, node=self._node, inc=self._inc, seat=seat, **fields)
+
+
+def _kind(verdict: Verdict) -> tuple[str, float]:
+    match verdict:
+        case Done():
+            return "ack", 0.0
+        case Retry(delay_s=delay_s):
+            return "nak", delay_s
+        case HandBack():
+            return "defer", 0.0
+        case Dead():
+            return "dlq", 0.0
+
+
+def _late() -> Unavailable:
+    return Unavailable("the broker did not answer in time")
+
+
+def _give_up(answer: asyncio.Future[Sequence[Delivery]]) -> None:
+    if not answer.done():
+        answer.set_result([])
+
+
+def _raise_in(answer: asyncio.Future[Any], error: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+
+
+def _mine(attachment: Attachment) -> Hold:
+    if not isinstance(attachment, Hold):
+        raise TypeError(f"{attachment!r} was attached by another broker")
+    return attachment
