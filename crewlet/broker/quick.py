@@ -2,7 +2,7 @@
 
 nats-py's parser cuts the head of its buffer off twice for a message, and calls three
 coroutines. Of what a server sends us nearly all is messages to a `Route`, and those need
-neither: 1.6 µs each, where nats-py takes 3.5. Everything else - PING, PONG, INFO,
+neither: 1.2 µs each, where nats-py takes 3.4. Everything else - PING, PONG, INFO,
 errors, messages to nobody, what is malformed - is handed to nats-py's own parser, one line or
 frame at a time and where it stands among the messages, so that a PONG still means that all
 before it was delivered.
@@ -72,20 +72,22 @@ class QuickParser(Parser):
         subscriptions, size = self.nc._subs, len(data)
         messages = payload = 0
         while True:
-            headed = data.startswith(b"H", at)
-            found = (_HEADED if headed else _PLAIN).match(data, at)
-            if found is None:
+            if found := _PLAIN.match(data, at):
+                subject, sid, reply, length = found.groups()
+                head = None
+            elif found := _HEADED.match(data, at):
+                subject, sid, reply, head, length = found.groups()
+            else:
                 break
-            subject, sid, reply, *sizes = found.groups()
             begin = found.end()
-            end = begin + int(sizes[-1])
+            end = begin + int(length)
             subscription = subscriptions.get(int(sid))
             route = None if subscription is None else subscription._pending_queue
             if route.__class__ is not Route or end + 2 > size:
                 break
             headers = NO_HEADERS
-            if headed:
-                body = begin + int(sizes[0])
+            if head is not None:
+                body = begin + int(head)
                 if not begin < body <= end:
                     break
                 headers, begin = read_headers(data[begin:body]), body
