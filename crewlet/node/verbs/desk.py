@@ -239,6 +239,8 @@ def explained(error: Exception) -> Failure | None:
         return Failure(error.code, str(error), exit=exit)
     if isinstance(error, BrokerError):
         return Failure("broker", f"the broker did not do it: {error}", exit=1)
+    if isinstance(error, TimeoutError):
+        return Failure("busy", "the node did not come to it in time; look before you say it again")
     return None
 
 

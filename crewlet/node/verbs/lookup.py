@@ -6,6 +6,7 @@ from typing import Final
 
 from actors.admin import Refused
 from actors.messages import BoxState, Description
+from actors.node import ROUTER
 from crewlet.company import Seat
 from crewlet.node.view import NodeView
 
@@ -28,7 +29,8 @@ def agent_seat(node: NodeView, handle: str) -> Seat:
 
 async def consumer(node: NodeView, name: str) -> Description:
     """How the consumer of this name stands; Refused where this node has none."""
-    described = await node.runtime.describe(name)
+    known = name == ROUTER or name in (seat.handle for seat in node.company.agents())
+    described = await node.runtime.describe(name) if known else None
     if described is None:
         raise Refused(
             "not_here",

@@ -202,7 +202,8 @@ class SeatVerbs:
             if state := states.get(mailbox):
                 lost += state.waiting + state.in_flight
             deleted.append(await self._node.broker.delete(mailbox))
-        note = f"{lost} messages are gone; `crewlet seat attach {args.handle}` begins anew"
+        gone = "1 message is" if lost == 1 else f"{lost} messages are"
+        note = f"{gone} gone; `crewlet seat attach {args.handle}` begins anew"
         yield self._done(args.handle, any(deleted), note)
 
     def _done(self, handle: str, changed: bool, note: str) -> Done:
