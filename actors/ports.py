@@ -42,7 +42,7 @@ class TooLarge(BrokerError):
 
 
 class NoMailbox(BrokerError):
-    """Nobody ever ensured the mailbox that the message was for."""
+    """There is no mailbox where one is needed: the verb changed nothing, a retry neither."""
 
 
 class MailboxState(Struct, frozen=True):
@@ -143,7 +143,8 @@ class Broker(Protocol):
     async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
         """Store a message; returns once it is durable. The same `message_id` within the
         broker's window is stored once. Raises TooLarge, Unavailable (unknown: retry under
-        the same id) or NotLive. A topic that no mailbox covers keeps nothing and succeeds."""
+        the same id) or NotLive; NoMailbox for a seat's topic that no mailbox covers, where that
+        was true a moment ago. On every other topic that is kept by nobody, and succeeds."""
 
 
 class Clock(Protocol):

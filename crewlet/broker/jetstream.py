@@ -22,6 +22,7 @@ from actors.ports import (
 from crewlet.broker import names
 from crewlet.broker.api import Api, ApiError
 from crewlet.broker.broadcast import Broadcast
+from crewlet.broker.coverage import Coverage
 from crewlet.broker.dead_letters import DeadLetters
 from crewlet.broker.dial import Address
 from crewlet.broker.history import History
@@ -84,6 +85,7 @@ class JetStreamBroker:
         self._started = False
         self._gate = asyncio.Lock()
         self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
+        self._coverage = Coverage(self._wire, self._api, self._mailboxes)
         self._pulls: set[Pull] = set()
         self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
         self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
@@ -124,6 +126,7 @@ class JetStreamBroker:
         try:
             with _in_words_of_the_port():
                 await self._api.call("INFO", wait_s=PROBE_S)
+                self._coverage.listen()
                 await self._topology.provision()
                 for bucket in BUCKETS:
                     await self._topology.ensure_bucket(bucket)
@@ -271,7 +274,10 @@ class JetStreamBroker:
 
     async def delete(self, mailbox: Mailbox) -> bool:
         with _in_words_of_the_port():
-            return await self._mailboxes.delete(mailbox)
+            try:
+                return await self._mailboxes.delete(mailbox)
+            finally:
+                self._coverage.clear()
 
     async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
         self._wire.check_live()
@@ -281,6 +287,7 @@ class JetStreamBroker:
                 f"the limit is {self._wire.body_limit} bytes"
             )
         with _in_words_of_the_port():
+            await self._coverage.check(topic, PUBLISH_S)
             stream = await self._topology.ensure_for(topic)
             headers = {ID_HEADER: message_id} if message_id else None
             try:

@@ -14,6 +14,7 @@ from crewlet.broker.api import (
     MAILBOX_EXISTS,
     MAILBOX_MISSING,
     STREAM_MISSING,
+    WAIT_S,
     Api,
     ApiError,
 )
@@ -50,11 +51,16 @@ class Mailboxes:
         self._topology.forget(stream)
         return await self._create(await self._topology.ensure_for(mailbox.topic), mailbox)
 
-    async def info(self, mailbox: Mailbox) -> dict[str, Any] | None:
+    async def info(self, mailbox: Mailbox, wait_s: float = WAIT_S) -> dict[str, Any] | None:
         """The durable's own state; None where there is no such mailbox."""
-        stream = names.stream_of(mailbox.topic)
+        return await self.info_of(names.stream_of(mailbox.topic), names.consumer(mailbox), wait_s)
+
+    async def info_of(
+        self, stream: str, consumer: str, wait_s: float = WAIT_S
+    ) -> dict[str, Any] | None:
+        """The same by the durable's name."""
         try:
-            return await self._api.call(f"CONSUMER.INFO.{stream}.{names.consumer(mailbox)}")
+            return await self._api.call(f"CONSUMER.INFO.{stream}.{consumer}", wait_s=wait_s)
         except ApiError as error:
             if error.code in (MAILBOX_MISSING, STREAM_MISSING):
                 return None

@@ -24,6 +24,7 @@ from crewlet.broker.memory_questions import MemoryQuestions
 from crewlet.broker.memory_store import Shelves
 from crewlet.broker.patterns import checked_pattern, matches, namespace_of
 from crewlet.broker.port import DeadLetter
+from crewlet.broker.seat_topics import mailbox_of, no_mailbox
 from crewlet.events.envelope import MAX_EVENT_BYTES
 
 REASON_BYTES: Final = 2048
@@ -129,6 +130,8 @@ class MemoryBroker:
         namespace = self._log.of(topic)
         if len(body) > MAX_EVENT_BYTES:
             raise TooLarge(f"{len(body)} bytes on {topic}: at most {MAX_EVENT_BYTES} are taken")
+        if not self._mailboxes.get(topic) and mailbox_of(topic) is not None:
+            raise no_mailbox(topic)
         known = namespace.known(message_id, _loop_now())
         if known is not None:
             return Receipt(known, duplicate=True)

@@ -45,6 +45,11 @@ def consumer(mailbox: Mailbox) -> str:
     return f"{readable[:READABLE]}__{topics.digest(mailbox)}"
 
 
+def may_read(name: str, topic: str) -> bool:
+    """Whether a consumer of this name may be one of the topic: its name may have been cut."""
+    return f"__{_safe(topic)}__" in name or len(name) > READABLE
+
+
 def stream_of(topic: str) -> str:
     """The stream that keeps a topic: one of ours, or one made on demand for its namespace.
 

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from actors.delivery import Ack, Nak, Outcome, Partition
-from actors.ports import BrokerError, Clock
+from actors.ports import BrokerError, Clock, NoMailbox
 from crewlet import sources, topics
 from crewlet.company import Company
 from crewlet.coordination.store import CLAIMS, Store
@@ -30,7 +30,12 @@ from crewlet.events.types import (
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ids import derived_id
 from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
-from crewlet.inbound.phrases import ALREADY_ACCEPTED, UNREADABLE_PAYLOAD, accepted_before
+from crewlet.inbound.phrases import (
+    ALREADY_ACCEPTED,
+    NO_SEAT,
+    UNREADABLE_PAYLOAD,
+    accepted_before,
+)
 from crewlet.inbound.routing import Recipient, Routing, recipients
 from crewlet.queue import Publisher
 from crewlet.sources import Notification, Skip
@@ -84,7 +89,12 @@ class Router:
                 failures.append(str(error))
                 continue
             for recipient in routing.wake:
-                if failure := await self._wake(event, index, found, recipient, raw.delivery):
+                try:
+                    failure = await self._wake(event, index, found, recipient, raw.delivery)
+                except NoMailbox as error:  # nor would there be one the next time
+                    await self._skip(event, index, NO_SEAT, str(error), (recipient.handle,))
+                    continue
+                if failure:
                     failures.append(failure)
                 else:
                     woken.append(recipient.handle)
@@ -110,7 +120,7 @@ class Router:
         recipient: Recipient,
         delivery: str,
     ) -> str:
-        """Put the notification into one inbox; why it could not be, or nothing."""
+        """Put the notification into one inbox; why it could not be, or nothing. NoMailbox."""
         body = ExternalNotification(
             notification=msgspec.to_builtins(notification),
             delivery=delivery,
@@ -132,6 +142,8 @@ class Router:
         )
         try:
             await self._queue.publish(topics.inbox(recipient.handle), event)
+        except NoMailbox:
+            raise
         except (BrokerError, CrewletError) as error:
             log.warning("wake_not_published", seat=recipient.handle, error=str(error))
             return f"{recipient.handle}: {error}"

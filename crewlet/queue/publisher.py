@@ -61,7 +61,8 @@ class Publisher:
         """Store the event under `message_id` (its own id unless told); the caller's event is
         never written to. Raises TooLarge before anything is sent, PublishUnknown after
         `within_s` seconds without an answer (or when the client stops meanwhile), NotLive where
-        the client has stopped before anything was sent."""
+        the client has stopped before anything was sent, NoMailbox for a seat's topic that no
+        mailbox covers: nobody is told of an event that nobody keeps."""
         stamped = event.stamped(self._node_id)
         body = encode(stamped)
         if len(body) > MAX_EVENT_BYTES:

@@ -55,6 +55,7 @@ def test_the_secret_is_on_no_command_line_in_no_environment_and_in_no_file(tmp_p
             assert set(process.environ()) <= {"TMPDIR", "LC_CTYPE"}
             client = real.client()
             await client.start()
+            await client.ensure(box())
             await client.publish(box().topic, b"x", message_id="x")
             await client.stop()
             files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -37,6 +37,7 @@ async def _accepted(client: JetStreamBroker, size: int) -> bool:
 
 async def _largest(client: JetStreamBroker) -> int:
     """By bisection around the limit: exactly where acceptance ends."""
+    await client.ensure(box("probe"))
     low, high = RECORD_BYTES - 2 * HEADROOM_BYTES, RECORD_BYTES + 2 * HEADROOM_BYTES
     assert await _accepted(client, low)
     while high - low > 1:
@@ -80,6 +81,7 @@ def test_the_largest_message_that_is_taken_always_becomes_a_dead_letter(tmp_path
             client = real.client()
             await client.start()
             await _bury_the_largest(client)
+            await client.ensure(box())
             with pytest.raises(TooLarge):
                 await client.publish(box().topic, b"x", message_id="i" * HEADROOM_BYTES)
             assert client.connected and _reconnects(client) == 0

@@ -48,7 +48,10 @@ class Player:
         for _ in range(steps.CLIENTS):
             self._clients.append(await self._new_client())
         for topic in self._topics:
+            base = Mailbox(topic, "base")
+            await self._clients[0].ensure(base)
             self._bases[topic] = (await self._publish(topic, b"", "base")).position
+            await self._clients[0].delete(base)
         for box in self._boxes:
             await self._clients[0].ensure(box)
         self._states = [(0, 0)] * len(self._boxes)
@@ -187,7 +190,10 @@ class Player:
         return burnt
 
     async def _play_delete(self, step: steps.Delete) -> Answer:
-        return await self._clients[step.who].delete(self._boxes[step.box])
+        gone = await self._clients[step.who].delete(self._boxes[step.box])
+        if gone:
+            await self._world.deleted(self._boxes[step.box].topic)
+        return gone
 
     async def _play_ensure(self, step: steps.Ensure) -> Answer:
         return await self._clients[step.who].ensure(self._boxes[step.box])

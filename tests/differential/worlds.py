@@ -47,6 +47,9 @@ class World(Protocol):
     async def fence(self, client: CompanyBroker, mailbox: Mailbox) -> None:
         """All that this client said about the mailbox was heard."""
 
+    async def deleted(self, topic: str) -> None:
+        """Every client has heard that a mailbox of this topic was deleted."""
+
     async def travel(self, ping: Ping) -> None:
         """Let as much time pass as mail needs now; `ping` sends some and waits for it."""
 
@@ -71,6 +74,9 @@ class Twin:
 
     async def fence(self, client: CompanyBroker, mailbox: Mailbox) -> None:
         """It hears at once."""
+
+    async def deleted(self, topic: str) -> None:
+        """So do the clients."""
 
     async def travel(self, ping: Ping) -> None:
         """Mail takes no time."""
@@ -117,6 +123,12 @@ class Real:
         )
         with contextlib.suppress(Unavailable):  # there is no such mailbox
             await client.settle([(nothing, HandBack())])
+
+    async def deleted(self, topic: str) -> None:
+        live = [client for client in self._clients if client.connected]
+        async with asyncio.timeout(2):
+            while any(topic in client._coverage._until for client in live):
+                await asyncio.sleep(0.001)
 
     async def travel(self, ping: Ping) -> None:
         """There and back, twice: what a step began is then at its end, too."""

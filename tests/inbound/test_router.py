@@ -261,6 +261,22 @@ def test_a_recipient_that_fails_blocks_no_other_and_comes_again() -> None:
     at_the_post(play)
 
 
+@pytest.mark.certifies(129, 279)
+def test_a_seat_without_a_mailbox_is_skipped_and_blocks_nobody() -> None:
+    """It would have none the next time either."""
+
+    async def play(post: Post) -> None:
+        await post.bench.client.delete(topics.inbox_of("dev"))
+        assert await post.route(delivery()) == Ack()
+        assert await post.waiting() == {"triage": 1}
+        (skip,) = await post.skips()
+        assert skip.reason == NO_SEAT
+        assert skip.recipients == ("dev",)
+        assert topics.inbox("dev") in skip.detail
+
+    at_the_post(play)
+
+
 def test_followers_that_are_unknown_are_not_nobody() -> None:
     async def play(post: Post) -> None:
         post.bench.store_down(True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.delivery import Mailbox
-from actors.ports import NotLive, Receipt, TooLarge, Unavailable
+from actors.ports import NoMailbox, NotLive, Receipt, TooLarge, Unavailable
 from crewlet import topics
 from crewlet.errors import PublishUnknown
 from crewlet.events import Event, Trace, decode
@@ -120,8 +120,10 @@ def test_what_a_listener_raises_stays_with_it(failure: BaseException) -> None:
 @pytest.mark.certifies(208)
 def test_listeners_hear_what_no_mailbox_covers() -> None:
     async def play(bench: Bench) -> None:
-        await bench.queue.publish(topics.inbox("nobody"), event())
-        assert [topic for topic, _ in bench.heard] == [topics.inbox("nobody")]
+        await bench.queue.publish(topics.event("nobody"), event())
+        with pytest.raises(NoMailbox):
+            await bench.queue.publish(topics.inbox("nobody"), event())
+        assert [topic for topic, _ in bench.heard] == [topics.event("nobody")]
 
     on_the_twin(play)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from actors.delivery import Mailbox
@@ -34,16 +35,65 @@ async def ensure_reports_creation_and_keeps_mail(harness: Harness) -> None:
     assert bodies(await again.take(1)) == ["kept"]
 
 
-@CASES.case(27, 28)
+@CASES.case(28)
 async def a_publish_to_no_mailbox_keeps_nothing_and_succeeds(harness: Harness) -> None:
-    client = await harness.client()
-    mailbox = topics.inbox_of(harness.name())
+    client, name = await harness.client(), harness.name()
+    mailbox = Mailbox(f"{topics.INBOUND}.{name}", name)
     receipt = await send(client, mailbox.topic, "dropped")
     assert not receipt.duplicate
     assert await client.ensure(mailbox) is True
     await send(client, mailbox.topic, "kept")
     late = await seat(harness, mailbox=mailbox)
     assert bodies(await late.fetch()) == ["kept"]
+
+
+@CASES.case(27, 279)
+async def a_publish_to_a_seat_without_a_mailbox_is_refused(harness: Harness) -> None:
+    client, name = await harness.client(), harness.name()
+    for mailbox in (topics.inbox_of(name), topics.control_of(name), topics.reflect_of(name)):
+        async with raises(NoMailbox):
+            await send(client, mailbox.topic, "refused")
+        assert await client.ensure(mailbox) is True, "the publish made the mailbox"
+        receipt = await send(client, mailbox.topic, "kept")
+        assert not receipt.duplicate
+        assert await client.delete(mailbox) is True
+        for body in ("refused", "kept"):
+            async with raises(NoMailbox):
+                await send(client, mailbox.topic, body)
+        await client.ensure(mailbox)
+        late = await seat(harness, mailbox=mailbox)
+        await send(client, mailbox.topic, "last")
+        assert bodies(await late.fetch()) == ["last"]
+
+
+@CASES.case(279)
+async def a_mailbox_that_a_peer_deleted_is_missed_soon(harness: Harness) -> None:
+    client, peer = await harness.client(), await harness.client()
+    mailbox = topics.inbox_of(harness.name())
+    await client.ensure(mailbox)
+    await send(client, mailbox.topic, "kept")
+    await peer.delete(mailbox)
+    for number in range(200):
+        try:
+            await send(client, mailbox.topic, f"{number}")
+        except NoMailbox:
+            break
+        await asyncio.sleep(0.01)
+    else:
+        raise AssertionError("it was published to for seconds after it had been deleted")
+
+
+@CASES.case(279)
+async def any_group_s_mailbox_covers_the_topic(harness: Harness) -> None:
+    client, name = await harness.client(), harness.name()
+    audit = Mailbox(topics.inbox(name), f"{name}-audit")
+    await client.ensure(Mailbox(topics.control(name), "audit"))
+    async with raises(NoMailbox):
+        await send(client, audit.topic, "refused")
+    await client.ensure(audit)
+    box = await seat(harness, mailbox=audit)
+    await box.send("kept")
+    assert bodies(await box.fetch()) == ["kept"]
 
 
 @CASES.case(11, 27)

@@ -6,10 +6,12 @@ import asyncio
 from typing import Final
 
 from actors.delivery import Nak
+from actors.ports import NoMailbox
 from crewlet.testing.conformance.harness import now
 from crewlet.testing.conformance.queue.bench import Bench, Desk
 from crewlet.testing.conformance.queue.case import Table
 from crewlet.testing.conformance.queue.reader import Reader
+from crewlet.testing.conformance.raising import raises
 
 CASES: Final = Table()
 
@@ -301,7 +303,8 @@ async def a_peer_can_delete(bench: Bench) -> None:
     await one.emptied()
     assert await two.queue.delete(*one.pair) is True
     assert await two.state() is None
-    await two.send("dropped")
+    async with raises(NoMailbox):
+        await two.send("refused")
     assert await one.queue.detach(*one.pair) is True
     second = await one.subscribe()
     await one.flows(second, "anew")

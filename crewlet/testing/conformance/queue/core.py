@@ -6,10 +6,12 @@ import asyncio
 from typing import Final
 
 from actors.delivery import Mailbox
+from actors.ports import NoMailbox
 from crewlet import topics
 from crewlet.testing.conformance.queue.bench import Bench, Desk
 from crewlet.testing.conformance.queue.case import Table
 from crewlet.testing.conformance.queue.reader import Reader, event, name_of
+from crewlet.testing.conformance.raising import raises
 
 CASES: Final = Table()
 
@@ -145,8 +147,13 @@ async def an_unowned_subscription_holds_its_mail(bench: Bench) -> None:
 
 @CASES.case(27)
 async def publishing_to_no_subscription_retains_nothing(bench: Bench) -> None:
-    """Such a publish succeeds; whoever subscribes later never sees it."""
-    desk = await bench.desk(ensured=False)
+    """Such a publish succeeds; whoever subscribes later never sees it. At a seat it is refused."""
+    seat = await bench.desk(ensured=False)
+    async with raises(NoMailbox):
+        await seat.send("refused")
+    assert await seat.state() is None
+    name = bench.name()
+    desk = Desk(bench, seat.queue, Mailbox(topics.event(name), name))
     await desk.send("before")
     reader = await desk.subscribe()
     await desk.flows(reader)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from actors.ports import NoMailbox
 from crewlet import topics
 from crewlet.testing.conformance.queue.bench import Bench, Desk
 from crewlet.testing.conformance.queue.case import Table
 from crewlet.testing.conformance.queue.reader import Reader
+from crewlet.testing.conformance.raising import raises
 
 CASES: Final = Table()
 
@@ -163,7 +165,8 @@ async def hold_does_not_resurrect_what_was_deleted(bench: Bench) -> None:
     await desk.queue.lift(*desk.pair, "run")
     assert await desk.queue.unquiesce(*desk.pair) is False
     assert await desk.state() is None
-    await desk.send("dropped")
+    async with raises(NoMailbox):
+        await desk.send("refused")
     await desk.queue.ensure(*desk.pair)
     await desk.send("kept")
     await bench.silence()

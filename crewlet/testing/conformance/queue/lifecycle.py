@@ -87,7 +87,7 @@ async def a_publish_listener_sees_every_publish(bench: Bench) -> None:
 
     desk.queue.add_listener(listen)
     (covered,) = await desk.send("a")
-    nowhere = topics.inbox(bench.name())
+    nowhere = topics.event(bench.name())
     dropped = await desk.queue.publish(nowhere, event(nowhere, "b"))
     me = asyncio.current_task()
     assert heard == [(desk.topic, covered.event, me), (nowhere, dropped.event, me)]
