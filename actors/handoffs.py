@@ -41,7 +41,7 @@ from actors.messages import (
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
-from actors.tenure import SEAT, Fence, Lease, Lost, Session, Tenure
+from actors.tenure import MAIL_OUT, SEAT, Fence, Lease, Lost, Session, Tenure
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that are claimed and attached at the same time: what a broker takes without queueing."""
@@ -255,8 +255,9 @@ class SeatSupervisor(Actor):
                 self._drain(seat)
             case handoff.Forsake():
                 self._forsake(seat)
-            case handoff.WriteRelease(row=row, to=to, ordered=ordered):
+            case handoff.WriteRelease(row=row, to=to, ordered=ordered, mail_out=mail_out):
                 about = {ORDERED: "1"} if ordered else {}
+                about |= {MAIL_OUT: "1"} if mail_out else {}
                 released = replace(row, released=True, preferred=to, about=about)
                 self.effect(self._spec.store.write(released), tag=self._tag("release", seat))
             case handoff.Gone(voluntary=voluntary, reason=reason):

@@ -16,6 +16,7 @@ from actors.delivery import Fence
 from actors.ports import BrokerError
 
 __all__ = [
+    "MAIL_OUT",
     "NODE",
     "SEAT",
     "WORKER",
@@ -33,6 +34,10 @@ __all__ = [
 NODE: Final = "node:"
 SEAT: Final = "seat:"
 WORKER: Final = "worker:"
+
+MAIL_OUT: Final = "mail_out"
+"""In the `about` of a seat's row that was released: what an earlier holder had in flight when it
+died is still out, because the seat was given up again before it was established."""
 
 
 class Lost(BrokerError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from actors.machines.timing import Timing, patience_s
-from actors.tenure import NODE, SEAT, Lease
+from actors.tenure import MAIL_OUT, NODE, SEAT, Lease
 
 
 class Standing(Enum):
@@ -105,9 +105,10 @@ class FleetView:
         return lease.node if lease and self.standing(resource, now) is not Standing.FREE else ""
 
     def died(self, resource: str) -> bool:
-        """Its last holder did not give it up: what that one had in flight is still out."""
+        """What somebody had in flight may still be out: its last holder did not give it up, or
+        never took over the mail of the one before, or its row is gone and nobody knows."""
         lease = self._held.get(resource)
-        return lease is not None and not lease.released
+        return lease is None or not lease.released or MAIL_OUT in lease.about
 
     def seats_of(self, node: str, now: float) -> list[str]:
         """The handles that a node holds, sorted."""

@@ -135,9 +135,12 @@ class Forsake(Struct, frozen=True):
 
 
 class WriteRelease(Struct, frozen=True):
+    """`mail_out`: what a holder before us left in flight was not taken back here either."""
+
     row: Lease
     to: str
     ordered: bool
+    mail_out: bool = False
 
 
 class Gone(Struct, frozen=True):
@@ -242,7 +245,8 @@ class Handoff:
     def _write_release(self) -> None:
         assert self.row is not None
         self._writing = True
-        self._do(WriteRelease(self.row, self._to, self._ordered))
+        mail_out = self._reclaim and not self.was_held
+        self._do(WriteRelease(self.row, self._to, self._ordered, mail_out))
 
     def _not_empty(self, _: NotEmpty) -> None:
         self.state, self.beats = State.UNDEAD, 0
