@@ -168,10 +168,10 @@ class Fleet:
             if host.process is process:
                 host.wire.let_go()
 
-    def mend(self, host: Host) -> None:
-        """The line was broken, and is connected anew."""
+    def mend(self, host: Host, since: float) -> None:
+        """The line was broken since then, and is connected anew."""
         if host.works:
-            host.office.mended()
+            host.office.mended(since)
 
     # -- leaving --------------------------------------------------------------------------
 

@@ -33,8 +33,11 @@ class Office(Protocol):
     def gone(self) -> None:
         """The process is dead, and the broker has found out."""
 
-    def mended(self) -> None:
-        """The line had broken and is whole again: watches tell everything anew."""
+    def mended(self, since: float) -> None:
+        """The line had broken at `since` and is whole again: pulls and watches begin anew."""
+
+    def resync(self) -> None:
+        """Watches may have missed something: they tell everything anew."""
 
 
 class Host:

@@ -14,13 +14,20 @@ from typing import Any, Final
 from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
 from actors.ports import Attachment, Broker, MailboxState, NotLive, Receipt, Unavailable
 from actors.simulation.history import History
+from actors.simulation.remembered import Remembered
 from actors.simulation.wire import Wire
 
 RECALL_S: Final = 3.0
 """A fetch that is recalled ends within this, whether or not the broker answers."""
 
+OURS_S: Final = 10.0
+"""After a longer outage a mailbox may have another owner: what is out is not touched then."""
+
 GRACE_S: Final = 2.0
 """How much longer than its wait a fetch is believed in."""
+
+AGAIN: Final = "again"
+"""The code of what a client says again after its line was broken."""
 
 SeatOf = Callable[[Mailbox], str]
 """The seat whose inbox it is; empty for every other mailbox, which the history leaves out."""
@@ -35,8 +42,7 @@ def _never(name: str) -> bool:
 
 class Hold:
     """One attachment: the broker's own once it has answered, and the fetch that is outstanding.
-
-    `lost` are deliveries that the broker handed out and that never arrived here."""
+    `broken`: before the next pull, what is out has to be put right."""
 
     def __init__(self, mailbox: Mailbox, epoch: int, real: Attachment) -> None:
         self.mailbox = mailbox
@@ -48,7 +54,7 @@ class Hold:
         self.until = 0.0
         self.over = False
         self.fetches = 0
-        self.lost: list[Delivery] = []
+        self.broken = False
 
 
 class LinkedBroker:
@@ -70,6 +76,8 @@ class LinkedBroker:
         self._node, _, inc = wire.process.name.partition("#")
         self._inc = int(inc or 0)
         self._holds: dict[int, Hold] = {}
+        self._served: dict[int, Hold] = {}
+        self._known: dict[Mailbox, Remembered] = {}
 
     # -- asked and answered ---------------------------------------------------------------
 
@@ -133,25 +141,41 @@ class LinkedBroker:
             timer.cancel()
             hold.answer = None
         if given:
+            self._remembered(hold.mailbox).took(given)
             await self._edge("after_fetch")
         return given
+
+    def _remembered(self, mailbox: Mailbox) -> Remembered:
+        known = self._known.get(mailbox)
+        if known is None:
+            known = self._known[mailbox] = Remembered()
+        return known
 
     def _pull(self, hold: Hold) -> None:
         assert hold.answer is not None
         hold.fetches += 1
         left_s = max(0.0, hold.until - self._wire.process.time())
-        self._wire.send(partial(self._serve_pull, hold, hold.fetches, hold.answer, left_s))
+        repair, hold.broken = hold.broken, False
+        pull = partial(self._serve_pull, hold, hold.fetches, hold.answer, left_s, repair)
+        self._wire.send(pull)
 
     def _serve_pull(
-        self, hold: Hold, number: int, answer: asyncio.Future[Any], wait_s: float
+        self, hold: Hold, number: int, answer: asyncio.Future[Any], wait_s: float, repair: bool
     ) -> None:
         if hold.over or hold.fetches != number:
             return
-        work = self._pulled(hold, answer, wait_s)
+        if hold.serving is not None:  # of a connection that is no more
+            hold.serving.cancel()
+        work = self._pulled(hold, answer, wait_s, repair)
         hold.serving = self._wire.world.create_task(work)
+        self._served[id(hold)] = hold
 
-    async def _pulled(self, hold: Hold, answer: asyncio.Future[Any], wait_s: float) -> None:
+    async def _pulled(
+        self, hold: Hold, answer: asyncio.Future[Any], wait_s: float, repair: bool
+    ) -> None:
         try:
+            if repair:
+                await self.repair(hold)
             given = await self._office.fetch(hold.real, hold.wanted, wait_s)
         except asyncio.CancelledError:
             return
@@ -159,8 +183,7 @@ class LinkedBroker:
             self._wire.back(_raise_in, answer, error)
             return
         self._handed_out(hold, given)
-        lost = partial(hold.lost.extend, given) if given else None
-        self._wire.back(self._landed, hold, answer, given, lost=lost)
+        self._wire.back(self._landed, hold, answer, given)
 
     def _handed_out(self, hold: Hold, given: Sequence[Delivery]) -> None:
         if seat := self._seat_of(hold.mailbox):
@@ -172,9 +195,9 @@ class LinkedBroker:
                 )  # fmt: skip
 
     def _landed(self, hold: Hold, answer: asyncio.Future[Any], given: Sequence[Delivery]) -> None:
-        """In the process. What comes for a fetch that is over is nobody's here: it is lost."""
+        """In the process. What comes for a fetch that is over is nobody's here."""
         if answer.done():
-            hold.lost.extend(given)
+            hold.broken = hold.broken or bool(given)
             return
         for one in given:
             self._add("got", hold.mailbox, seq=one.position, dc=one.count or 0)
@@ -192,6 +215,7 @@ class LinkedBroker:
             await self._wire.ask(recall, _late, RECALL_S)
         except Unavailable:
             hold.fetches += 1
+            hold.broken = True
             if not answer.done():
                 answer.set_result([])
 
@@ -213,6 +237,7 @@ class LinkedBroker:
         hold = _mine(attachment)
         if not hold.over:
             self._forget(hold)
+            self._known.pop(hold.mailbox, None)
             self._wire.send(partial(self._serve_abandon, hold))
 
     def _serve_abandon(self, hold: Hold) -> None:
@@ -223,7 +248,6 @@ class LinkedBroker:
 
     def _forget(self, hold: Hold) -> None:
         hold.over = True
-        hold.lost.clear()
         self._holds.pop(id(hold), None)
         if hold.answer is not None and not hold.answer.done():
             hold.answer.set_result([])
@@ -234,14 +258,18 @@ class LinkedBroker:
         if any(isinstance(verdict, HandBack) for _, verdict in verdicts):
             await self._edge("mid_defer")
         await self._wire.ask(partial(self._settled, verdicts), _late)
+        self._told(verdicts)
         if any(isinstance(verdict, Dead) for _, verdict in verdicts):
             await self._edge("after_dlq")
 
+    def _told(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+        now = self._wire.world.now
+        for one, verdict in verdicts:
+            self._remembered(one.mailbox).told(one, verdict, now)
+
     def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
         """Written, and not answered: what a cut takes is not said again."""
-        line = self._wire.line
-        if line.mute:
-            raise Unavailable("the broker does not answer; settle instead")
+        self._told(verdicts)
         if not self._point("before_ack"):
             self._wire.send(partial(self._serve_said, verdicts))
 
@@ -259,36 +287,47 @@ class LinkedBroker:
         except (Unavailable, NotLive):
             self._wire.line.lost_up += 1
 
-    async def _settled(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
+    async def _settled(self, verdicts: Sequence[tuple[Delivery, Verdict]], code: str = "") -> None:
         await self._office.settle(verdicts)
         for one, verdict in verdicts:
             if seat := self._seat_of(one.mailbox):
                 kind, delay_s = _kind(verdict)
                 self._history.add(
                     kind, node=self._node, inc=self._inc, seat=seat, msg=one.message_id,
-                    seq=one.position, dc=one.count or 0, sent=delay_s,
+                    seq=one.position, dc=one.count or 0, sent=delay_s, code=code,
                 )  # fmt: skip
 
     # -- the line -------------------------------------------------------------------------
 
     def line_broke(self) -> None:
         """At the broker's end: the connection is gone. Fetches end there, unanswered."""
-        for hold in self._holds.values():
-            if hold.serving is not None and not hold.serving.done():
+        for hold in self._served.values():  # those that were let go of unheard among them
+            if hold.serving is not None:
                 hold.serving.cancel()
+        self._served.clear()
 
-    def line_mended(self) -> None:
-        """In the process: it is connected again. Pulls are made anew, and what was lost on its
-        way here is handed back before."""
+    def line_mended(self, since: float) -> None:
+        """In the process: it is connected again, after an outage that began at `since`. Pulls are
+        made anew; before that, what was lost on the way is put right."""
+        ours = self._wire.world.now - since < OURS_S
         for hold in list(self._holds.values()):
-            self.repair(hold)
+            hold.broken = hold.broken or ours
             if hold.answer is not None and not hold.answer.done():
                 self._pull(hold)
 
-    def repair(self, hold: Hold) -> None:
-        lost, hold.lost = hold.lost, []
-        if lost:
-            self._wire.send(partial(self._serve_said, [(one, HandBack()) for one in lost]))
+    async def repair(self, hold: Hold) -> None:
+        """At the broker's end: say again of everything that is out what was said last, and hand
+        back what never arrived."""
+        out = await self._office.outstanding(hold.mailbox)
+        if hold.over or not out:
+            return
+        known = self._remembered(hold.mailbox)
+        verdicts = [
+            (known.delivery(position) or _stranger(hold.mailbox, position), verdict)
+            for position, verdict in known.words(out, self._wire.world.now)
+        ]
+        if verdicts:
+            await self._settled(verdicts, AGAIN)
 
     async def _edge(self, name: str) -> None:
         """A named moment at which the process may be killed: then nothing follows it."""
@@ -310,6 +349,11 @@ def _kind(verdict: Verdict) -> tuple[str, float]:
             return "defer", 0.0
         case Dead():
             return "dlq", 0.0
+
+
+def _stranger(mailbox: Mailbox, position: int) -> Delivery:
+    """A message that is out and was never here: the broker knows it by its position."""
+    return Delivery(mailbox, b"", None, position, f"{position}:?")
 
 
 def _late() -> Unavailable:

@@ -108,7 +108,7 @@ class Sometimes:
 
     def on_turn_start(self, record: Record) -> None:
         self._running[who(record) + record.seat] = record.key
-        if self._resumed.get(record.node) == record.t:
+        if self._resumed.get(record.node) == record.sent:
             self.saw("stopped_between_check_and_start")
 
     def on_turn_end(self, record: Record) -> None:

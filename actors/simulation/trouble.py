@@ -25,7 +25,9 @@ class Trouble:
         self.workload = workload
         self.world = fleet.world
         self._cuts: dict[tuple[int, str], int] = {}
+        self._since: dict[int, float] = {}
         self._outages = 0
+        self._silent_since = 0.0
         self._brakes: dict[tuple[str, str], Host] = {}
         self.healed = False
 
@@ -81,6 +83,8 @@ class Trouble:
 
     def _cut_line(self, host: Host, way: str, length_s: float) -> None:
         ways = ("up", "down") if way == "both" else (way,)
+        if host.line.up and host.line.down:
+            self._since[host.index] = self.world.now
         for one in ways:
             self._cuts[host.index, one] = self._cuts.get((host.index, one), 0) + 1
             setattr(host.line, one, False)
@@ -94,7 +98,7 @@ class Trouble:
                 setattr(host.line, one, True)
         if host.line.up and host.line.down:
             self.fleet.history.add("fault", node=host.name, code="mended")
-            self.fleet.mend(host)
+            self.fleet.mend(host, self._since.get(host.index, self.world.now))
 
     def _swizzle(self, decision: Decision) -> None:
         """Cut one after the other, and mended in another order."""
@@ -146,6 +150,8 @@ class Trouble:
             self.fleet.site.old_leader(on=False)
 
     def _silence(self) -> None:
+        if not self._outages:
+            self._silent_since = self.world.now
         self._outages += 1
         for host in self.fleet.hosts:
             host.line.mute = True
@@ -162,7 +168,9 @@ class Trouble:
             parked, host.line.parked = host.line.parked, []
             for act in parked:
                 self.world.call_soon(act)
-            self._later(self.fleet.chance.random(), partial(self.fleet.mend, host))
+            self._later(
+                self.fleet.chance.random(), partial(self.fleet.mend, host, self._silent_since)
+            )
         return True
 
     def _redeliver(self, decision: Decision) -> None:
@@ -185,7 +193,7 @@ class Trouble:
     def _gap_over(self, host: Host) -> None:
         host.watch.gap = False
         if host.works:
-            host.office.mended()
+            host.office.resync()
 
     def _watch_late(self, decision: Decision) -> None:
         self._note(decision)
@@ -271,6 +279,6 @@ class Trouble:
         host.points.clear()
         if host.process is not None and host.process.alive:
             self.fleet.resume(host, host.process)
-            self.fleet.mend(host)
+            self.fleet.mend(host, self._since.get(host.index, self.world.now))
         elif not host.leaving:
             self.fleet.boot(host)

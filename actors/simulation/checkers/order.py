@@ -7,6 +7,7 @@ from msgspec import Struct
 from actors.machines.budget import backoff_s
 from actors.simulation.checkers.checker import CORRUPT, Checker, Fail, Rules, who
 from actors.simulation.history import Record
+from actors.simulation.links import AGAIN
 
 Place = tuple[str, int]
 
@@ -68,9 +69,10 @@ class Order(Checker):
         self._fetched: dict[tuple[str, str, int, int], dict[Place, None]] = {}
         self._back: dict[str, dict[int, None]] = {}
         self._run_back: dict[str, RunBack] = {}
+        self._skipped: dict[tuple[str, str], tuple[float, float]] = {}
         self._turn: dict[str, Turn] = {}
-        self._outcome: dict[tuple[str, str, int], tuple[str, int]] = {}
-        self._delay: dict[tuple[str, str, int], tuple[int, int]] = {}
+        self._outcome: dict[tuple[str, str, int], str] = {}
+        self._failures: dict[tuple[str, str, int], tuple[int, int, int]] = {}
 
     def on_pub_req(self, record: Record) -> None:
         self._keys[record.seat, record.msg] = record.key
@@ -97,7 +99,9 @@ class Order(Checker):
         if run is None or run.t != record.t:
             run = self._run_back[record.seat] = RunBack(record.t)
         name = record.seat, record.msg
-        if run.breaks(self._keys.get(name, ""), self._stamps.get(name, 0.0), record.seq):
+        if record.code != AGAIN and run.breaks(
+            self._keys.get(name, ""), self._stamps.get(name, 0.0), record.seq
+        ):
             self.fail("S13", f"{record.seat}: {record.seq} goes back out of its order")
         self._back.setdefault(record.seat, {})[record.seq] = None
         self._take((record.seat, record.seq))
@@ -109,17 +113,17 @@ class Order(Checker):
     # -- S14, S16 -------------------------------------------------------------------------
 
     def on_nak(self, record: Record) -> None:
+        if record.code == AGAIN:
+            self._take((record.seat, record.seq))
+            return
         mine = who(record), record.seat, record.seq
-        outcome, fence = self._outcome.pop(mine, ("nothing", 0))
+        outcome = self._outcome.get(mine, "nothing")
         if outcome != "nak":
             self.fail("S16", f"{record.msg} is retried; its turn came to {outcome}")
-        failures = 1
-        if (last := self._delay.get(mine)) and last[0] == fence:
-            failures = last[1] + 1
-        wanted = backoff_s(failures, self.rules.backoff)
-        if outcome == "nak" and abs(record.sent - wanted) > 1e-6:
-            self.fail("S14", f"{record.msg} waits {record.sent:g} s after {failures} failures")
-        self._delay[mine] = fence, failures
+        _, most, least = self._failures.get(mine, (0, 1, 1))
+        wanted = [backoff_s(n, self.rules.backoff) for n in range(least, most + 1)]
+        if outcome == "nak" and not any(abs(record.sent - one) <= 1e-6 for one in wanted):
+            self.fail("S14", f"{record.msg} waits {record.sent:g} s after {most} failures")
         self._take((record.seat, record.seq))
 
     def on_ack(self, record: Record) -> None:
@@ -132,7 +136,7 @@ class Order(Checker):
         place = record.seat, record.seq
         self._take(place)
         self._outcome.pop((who(record), *place), None)
-        self._delay.pop((who(record), *place), None)
+        self._failures.pop((who(record), *place), None)
         if back := self._back.get(record.seat):
             back.pop(record.seq, None)
 
@@ -176,20 +180,33 @@ class Order(Checker):
         out = self._out.get(place)
         if out is None or f"{out.fetch[0]}#{out.fetch[1]}" != turn.node:
             return
+        t, stamp = self._skipped.get((turn.node, record.seat), (-1.0, 0.0))
+        oldest = min(record.sent, stamp) if t == record.t else record.sent
         for other in self._fetched.get((place[0], *out.fetch), ()):
             waiting = self._out[other]
             if waiting.started or waiting.msg.startswith(CORRUPT):
                 continue
             name = record.seat, waiting.msg
-            if self._keys.get(name) != turn.key and self._stamps.get(name, 1e18) < record.sent:
+            if self._keys.get(name) != turn.key and self._stamps.get(name, 1e18) < oldest:
                 self.fail("S17", f"{record.msg} starts before {waiting.msg}, which is older")
 
     def on_skip(self, record: Record) -> None:
+        """What the ledger has needs no turn, and still gave its conversation its place."""
+        t, stamp = self._skipped.get((who(record), record.seat), (-1.0, 0.0))
+        oldest = min(stamp, record.sent) if t == record.t else record.sent
+        self._skipped[who(record), record.seat] = record.t, oldest
         if out := self._out.get((record.seat, record.seq)):
             out.started = True
 
     def on_turn_end(self, record: Record) -> None:
+        """Failures are counted in one tenure: whoever takes over begins anew. A message that lies
+        in a turn twice fails twice."""
         turn = self._turn.pop(who(record) + record.seat, None)
-        if turn is not None:
-            for place in turn.places:
-                self._outcome[who(record), *place] = record.code, record.fence
+        for place in dict.fromkeys(turn.places) if turn is not None else ():
+            mine = (who(record), *place)
+            self._outcome[mine] = record.code
+            if turn is not None and record.code == "nak":
+                fence, before, _ = self._failures.get(mine, (record.fence, 0, 0))
+                before = before if fence == record.fence else 0
+                times = turn.places.count(place)
+                self._failures[mine] = record.fence, before + times, before + 1

@@ -93,6 +93,7 @@ class Ownership(Checker):
             if not grant.free and (grant.node, grant.inc) != (record.node, record.inc):
                 self._taken_from(grant, record)
         self.handoffs += 1
+        self._held.pop(record.seat, None)
         self._grants[record.seat] = Grant(
             record.node, record.inc, record.fence, record.dc, record.pos
         )
@@ -128,7 +129,8 @@ class Ownership(Checker):
             )  # fmt: skip
 
     def on_turn_start(self, record: Record) -> None:
-        if self._resumed.get(record.node) != record.t:  # else a stop came between check and start
+        """`sent` is when the seat let it begin; what it asks the ledger first takes time."""
+        if self._resumed.get(record.node) != record.sent:  # else a stop came between the two
             self._check_start(record)
         running = self._running.setdefault(record.seat, {})
         mine = (who(record), record.fence)
@@ -139,11 +141,11 @@ class Ownership(Checker):
     def _check_start(self, record: Record) -> None:
         session = self._sessions.get(record.node)
         if session is not None and session.inc == record.inc:
-            late = record.t - session.sent - self.rules.confirm_s * (1 + 2 * self.rules.drift)
+            late = record.sent - session.sent - self.rules.confirm_s * (1 + 2 * self.rules.drift)
             if late > 1e-6:
                 self.fail("S3", f"{who(record)} starts {record.seat} {late:.3f} s too late")
         for node, inc, since in self._held.get(record.seat, {}).values():
-            if (node, inc) == (record.node, record.inc) and record.t > since:
+            if (node, inc) == (record.node, record.inc) and record.sent > since:
                 self.fail("S5", f"{record.seat} starts a turn on {who(record)} while it is held")
 
     def on_turn_end(self, record: Record) -> None:

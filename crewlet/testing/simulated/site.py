@@ -58,11 +58,14 @@ class TwinOffice:
     def gone(self) -> None:
         self._client.crash()
 
-    def mended(self) -> None:
+    def mended(self, since: float) -> None:
         self.store.mended()
         if self.linked is not None and self._process is not None:
             self.linked.line_broke()
-            self._process.bring(self.linked.line_mended)
+            self._process.bring(self.linked.line_mended, since)
+
+    def resync(self) -> None:
+        self.store.mended()
 
 
 class TwinSite:
@@ -137,9 +140,7 @@ class TwinSite:
     def _fallen(self, host: Host, reason: str) -> None:
         self.fleet.fail("code", f"the actors of {host.id} came down: {reason}"[:500])
 
-    async def _prepare(
-        self, host: Host, ledger: Ledger, store: LinkedStore, seat: str
-    ) -> SeatSpec:
+    async def _prepare(self, host: Host, ledger: Ledger, store: LinkedStore, seat: str) -> SeatSpec:
         turn = LeanTurn(host, seat, ledger, store, self.temper, self.seat_of)
         return SeatSpec(
             handle=seat,
@@ -150,7 +151,7 @@ class TwinSite:
 
     def _options(self) -> BatchOptions:
         knobs = self.fleet.plan.knobs
-        return BatchOptions(knobs.max_batch, knobs.linger_s)
+        return BatchOptions(knobs.max_batch, 0.0 if self.temper.calm else knobs.linger_s)
 
     # -- the workload ---------------------------------------------------------------------
 

@@ -228,8 +228,10 @@ class LinkedStore:
         listening = Listening(self._host, heard)
 
         async def serve() -> None:
-            real = self._office.real
-            watch = await real.watch(bucket, prefix, listening.told)
+            try:
+                watch = await self._office.real.watch(bucket, prefix, listening.told)
+            except StoreUnavailable:
+                return  # nobody answers: the asker's own time runs out
             self._office.watches.append((watch, partial(self._office.present, bucket)))
             listening.begun = True
             self._wire.push(listening.ready)

@@ -87,7 +87,8 @@ class LeanTurn:
         worked = await self._ledger.worked(self._seat, ids)
         for letter in partition.letters:
             if letter.id in worked:
-                host.note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
+                host.note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
+                          sent=letter.timestamp or 0.0)  # fmt: skip
         rest = tuple(letter for letter in partition.letters if letter.id not in worked)
         if not rest:
             return Ack()
