@@ -10,7 +10,7 @@ import sys
 from benchmarks.report import Report, machine
 from crewlet import logs
 
-NAMES = ("pull", "idle", "boot")
+NAMES = ("pull", "idle", "boot", "completion")
 
 
 def main() -> int:

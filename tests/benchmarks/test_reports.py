@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as runner
-from benchmarks import boot, idle, mailboxes, pull
+from benchmarks import boot, completion, idle, mailboxes, pull
 from benchmarks.report import Report
 from crewlet.events import decode
 from crewlet.inbound.letters import partition_key
@@ -81,7 +81,8 @@ def test_the_runner_prints_one_object(
         report.add("somebody", "something", "s", 1.23456, 0.5)
         return report
 
-    monkeypatch.setattr({"pull": pull, "idle": idle, "boot": boot}[name], "run", run)
+    modules = {"pull": pull, "idle": idle, "boot": boot, "completion": completion}
+    monkeypatch.setattr(modules[name], "run", run)
     monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--json", "--quick"])
     monkeypatch.setattr(runner.logs, "configure", lambda: None)
     assert runner.main() == 0
@@ -96,3 +97,11 @@ def test_the_runner_prints_one_object(
             "ratio_to_limit": 0.5,
         }
     ]
+
+
+def test_completion_compares_every_form_with_a_bare_put() -> None:
+    report = Report("completion")
+    asyncio.run(completion.measure(report, sync=None, at_once=4, rounds=1, count=8))
+    rows = rows_of(report)
+    assert rows[f"{completion.LIMIT}, in memory", "4 at once"] == 1.0
+    assert len(rows) == 6 and all(row.value > 0 for row in report.rows)
