@@ -24,13 +24,13 @@ AGAIN_S: Final = 0.5
 
 LOST: Final = "another took it"
 LAPSED: Final = "no renewal was applied in time"
-LATE: Final = "the answer came too late"
 
 
 class State(Enum):
     OUT = "out"
     TAKING = "taking"
     HELD = "held"
+    LEAVING = "leaving"
     LEFT = "left"
 
 
@@ -153,7 +153,8 @@ class SessionMachine:
         self._lease: Lease | None = None
         self._seen: tuple[int, float] | None = None
         self._busy = False
-        self._next = float("-inf")
+        self._next = float("inf")
+        self._tries_until = float("-inf")
         self._stale_about = False
         self._leaving = False
         self._effects: list[Effect] = []
@@ -164,10 +165,11 @@ class SessionMachine:
             return []
         self._expire(now)
         match given:
-            case Begin(about=about) | About(about=about):
-                self._about = dict(about)
-                self._stale_about = self.state is State.HELD
+            case Begin(about=about):
+                self._say(about)
                 self._next = min(self._next, now)
+            case About(about=about):
+                self._say(about)
             case Looked(lease=lease):
                 self._busy = False
                 self._on_looked(lease, now)
@@ -176,13 +178,13 @@ class SessionMachine:
                 self._on_written(lease, sent, now)
             case Refused():
                 self._busy = False
-                self._look()
+                if not self._leaving or self.state in (State.HELD, State.LEAVING):
+                    self._look()
             case Unanswered():
                 self._busy = False
                 self._next = now + AGAIN_S
             case Leave():
                 self._leaving = True
-                self._next = now
             case Woken():
                 pass
         self._go_on(now)
@@ -191,9 +193,15 @@ class SessionMachine:
 
     # -- the answers --------------------------------------------------------------------
 
+    def _say(self, about: dict[str, str]) -> None:
+        self._about = dict(about)
+        self._stale_about = True
+
     def _on_looked(self, lease: Lease | None, now: float) -> None:
-        if self.state is State.HELD:
+        if self.state in (State.HELD, State.LEAVING):
             self._compare(lease, now)
+        elif self._leaving:
+            pass
         elif lease is None or lease.released or lease.owner == self._owner or self._dead(lease):
             self._take(lease)
         elif self._seen is None or self._seen[0] != lease.revision:
@@ -218,15 +226,17 @@ class SessionMachine:
         if ours:
             self._lease = lease
             self._next = now
-        else:
+        elif self.state is State.HELD:
             self._end(LOST, now)
+        else:
+            self._left()
 
     def _dead(self, lease: Lease) -> bool:
         return bool(self._seal) and lease.about.get("seal") == self._seal
 
     def _take(self, lease: Lease | None) -> None:
         epoch = (lease.epoch if lease else 0) + 1
-        self.state = State.TAKING
+        self.state, self._stale_about = State.TAKING, False
         self._write(
             Lease(
                 resource=self._resource,
@@ -240,22 +250,25 @@ class SessionMachine:
         )
 
     def _on_written(self, lease: Lease, sent: float, now: float) -> None:
-        if self._leaving and lease.released:
+        if self.state is State.LEAVING:
             self._left()
         elif self.state is State.TAKING:
-            self.state = State.HELD
-            self._lease, self.epoch = lease, lease.epoch
-            self._extend(sent)
-            if now >= self.valid_until:
-                self._end(LATE, now)
-            else:
-                self._do(Began(lease.epoch, sent))
+            self._on_taken(lease, sent, now)
         elif self.state is State.HELD and lease.epoch == self.epoch:
             self._lease = lease
             self._extend(sent)
             again, self.doubted = self.doubted, now >= self.start_until
             if not self.doubted:
                 self._do(Renewed(sent, again))
+
+    def _on_taken(self, lease: Lease, sent: float, now: float) -> None:
+        if now >= sent + self._timing.valid_s:  # too late: it is begun anew, with another epoch
+            self.state, self._next = State.OUT, now
+            return
+        self.state, self.epoch, self._lease = State.HELD, lease.epoch, lease
+        self._extend(sent)
+        if not self._leaving:
+            self._do(Began(lease.epoch, sent))
 
     def _extend(self, sent: float) -> None:
         self.valid_until = max(self.valid_until, sent + self._timing.valid_s)
@@ -265,6 +278,8 @@ class SessionMachine:
     # -- time -----------------------------------------------------------------------------
 
     def _expire(self, now: float) -> None:
+        if self.state is State.LEAVING and now >= self._tries_until:
+            self._left()
         if self.state is not State.HELD:
             return
         if now >= self.valid_until:
@@ -286,10 +301,8 @@ class SessionMachine:
         if self.state is State.LEFT:
             return
         if not self._busy:
-            if self._leaving and (now >= self._next or self.state is not State.HELD):
-                self._leave()
-            elif self._leaving:
-                pass
+            if self._leaving:
+                self._leave(now)
             elif self.state is State.HELD and (now >= self._next or self._stale_about):
                 assert self._lease is not None
                 self._stale_about = False
@@ -304,14 +317,22 @@ class SessionMachine:
         times = [] if self._busy else [self._next]
         if self.state is State.HELD:
             times.append(self.valid_until if self.doubted else self.start_until)
+        elif self.state is State.LEAVING:
+            times.append(self._tries_until)
         return min(times, default=float("inf"))
 
-    def _leave(self) -> None:
+    def _leave(self, now: float) -> None:
+        """Nothing may be done under a session from when its release is on its way: others may
+        have what was held before the answer is here."""
         if self.state is State.HELD:
+            self._tries_until, self._next = self.valid_until, now
+            self.state, self.doubted = State.LEAVING, False
+            self.valid_until = self.start_until = float("-inf")
+        if self.state is not State.LEAVING:
+            self._left()
+        elif now >= self._next:
             assert self._lease is not None
             self._write(replace(self._lease, released=True))
-        else:
-            self._left()
 
     def _left(self) -> None:
         self.state = State.LEFT
@@ -322,7 +343,7 @@ class SessionMachine:
 
     def _row_about(self) -> dict[str, str]:
         seal = {"seal": self._seal} if self._seal else {}
-        return {**self._about, **seal, TTL: f"{self._timing.ttl_s:g}"}
+        return {**self._about, **seal, TTL: repr(float(self._timing.ttl_s))}
 
     def _look(self) -> None:
         self._busy = True

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Final
 
 from msgspec import Struct
+
+
+LONGEST_TTL_S: Final = 3600.0
+"""What a row says beyond this is not believed: nobody waits longer for a session to lapse."""
 
 
 class Timing(Struct, frozen=True, kw_only=True):
@@ -33,8 +38,10 @@ class Timing(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         numbers = (self.ttl_s, self.renew_s, self.margin_s, self.sweep_s, self.stand_back_s)
-        if min(numbers) <= 0:
-            raise ValueError("the numbers of a lease are all above zero")
+        if not all(0 < number <= LONGEST_TTL_S for number in numbers):
+            raise ValueError(
+                f"the numbers of a lease are above zero, and at most {LONGEST_TTL_S:g} s"
+            )
         if not self.renew_s < self.confirm_s <= self.valid_s:
             raise ValueError(
                 f"renew_s {self.renew_s:g} < confirm_s {self.confirm_s:g} <= ttl_s - margin_s "
@@ -58,10 +65,7 @@ def patience_s(about: Mapping[str, str], own_ttl_s: float) -> float:
         stated = float(about.get(TTL, "0"))
     except ValueError:
         stated = 0.0
-    return max(own_ttl_s, min(stated, LONGEST_TTL_S)) if stated == stated else own_ttl_s
-
-
-LONGEST_TTL_S: Final = 3600.0
+    return max(own_ttl_s, min(stated, LONGEST_TTL_S)) if isfinite(stated) else own_ttl_s
 
 
 def scaled(
