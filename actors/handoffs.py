@@ -24,7 +24,13 @@ from actors.fleet import (
     TakeSeat,
     WhereIsSeat,
 )
-from actors.leases import SessionBegan, SessionDoubted, SessionEnded, SessionRenewed
+from actors.leases import (
+    SessionBegan,
+    SessionDoubted,
+    SessionEnded,
+    SessionRenewed,
+    SessionTaken,
+)
 from actors.machines import handoff
 from actors.messages import (
     Begun,
@@ -153,6 +159,10 @@ class SeatSupervisor(Actor):
             self._doubted = on
             for address in self._by_address:
                 self.tell(address, Doubt(on))
+
+    @handles(SessionTaken)
+    def on_taken(self, _: SessionTaken, sender: Address) -> None:
+        """Nothing is held then."""
 
     @handles(SessionEnded, urgent=True)
     def on_session_ended(self, ended: SessionEnded, sender: Address) -> None:

@@ -131,8 +131,9 @@ class MailActor(Actor):
             why = f"{wanted.consumed.mailbox}: the broker has not released it yet"
             self.tell(sender, Refused(Unavailable(why)))
             return
-        box.plan.consumed, box.plan.attached, box.plan.epoch = wanted.consumed, True, wanted.epoch
-        box.plan.quiesced = False
+        box.plan.consumed, box.plan.attached, box.plan.quiesced = wanted.consumed, True, False
+        if box.plan.tenure is None:  # else it has its epoch from there
+            box.plan.epoch = wanted.epoch
         box.plan.attacher = sender
         box.attach(patient=False)
 

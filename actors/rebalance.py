@@ -24,7 +24,13 @@ from actors.fleet import (
     works_seats,
 )
 from actors.handoffs import ORDERED
-from actors.leases import SessionBegan, SessionDoubted, SessionEnded, SessionRenewed
+from actors.leases import (
+    SessionBegan,
+    SessionDoubted,
+    SessionEnded,
+    SessionRenewed,
+    SessionTaken,
+)
 from actors.machines.fleet_view import FleetView, Standing
 from actors.machines.placement import Board, Member, Moves, Place
 from actors.ports import BrokerError
@@ -200,6 +206,10 @@ class PlacementSupervisor(Actor):
     @handles(SessionEnded)
     def on_session_ended(self, _: SessionEnded, sender: Address) -> None:
         self._take_from = float("inf")
+
+    @handles(SessionTaken)
+    def on_taken(self, taken: SessionTaken, sender: Address) -> None:
+        self._spec.tell("id_taken", {"owner": taken.lease.owner})
 
     @handles(SeatGone)
     def on_gone(self, gone: SeatGone, sender: Address) -> None:

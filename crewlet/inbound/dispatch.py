@@ -2,6 +2,8 @@
 
 same-id duplicates fall away; what the ledger holds falls away, visibly; the turn waits for a
 slot; it starts, runs, and - if it finished - is recorded before its mail is acknowledged.
+The record carries the seat's fence: where the seat is somebody else's by then, it is refused, and
+nothing more is done in the turn's name.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from datetime import timedelta
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Ack, Defer, Letter, Nak, Outcome, Partition, Partly
+from actors.delivery import Ack, Defer, Fence, Letter, Nak, Outcome, Partition, Partly
 from actors.ports import BrokerError, Clock
+from actors.tenure import Fenced
 from crewlet import topics
 from crewlet.company import Seat
 from crewlet.errors import CrewletError, StoreUnavailable
@@ -66,7 +69,7 @@ class Dispatch:
         worked = await self._worked(letters)
         if rest := tuple(letter for letter in letters if letter.id not in worked):
             async with self._services.turns.slot():
-                outcome = await self._turn(rest)
+                outcome = await self._turn(rest, partition.fence)
             return Partly(tuple(worked), outcome) if worked else outcome
         return Ack()
 
@@ -101,7 +104,7 @@ class Dispatch:
 
     # -- the turn ---------------------------------------------------------------------
 
-    async def _turn(self, letters: tuple[Letter, ...]) -> Outcome:
+    async def _turn(self, letters: tuple[Letter, ...], fence: Fence | None) -> Outcome:
         clock, turns = self._services.clock, self._services.turns
         trace = event_of(letters[0]).trace.child()
         started = clock.now()
@@ -117,7 +120,7 @@ class Dispatch:
             await self._record(types.AGENT_TURN_STARTED, trace, self._started(turn, letters))
             outcome = await self._handled(turn)
             if isinstance(outcome, Ack):
-                outcome = await self._completed(turn, outcome)
+                outcome = await self._completed(turn, outcome, fence)
         except asyncio.CancelledError:
             cut = Defer(reason="the node stopped before the turn ended")
             self._services.queue.record_soon(self._completion(turn, trace, cut))
@@ -142,8 +145,9 @@ class Dispatch:
             log.exception("handler_raised", seat=self._seat.handle, turn=turn.turn_id)
             return raised(error)
 
-    async def _completed(self, turn: Turn, outcome: Ack) -> Outcome:
-        """Finished means recorded: without its row in the ledger a turn's mail goes back."""
+    async def _completed(self, turn: Turn, outcome: Ack, fence: Fence | None) -> Outcome:
+        """Finished means recorded: without its row in the ledger a turn's mail goes back. Raises
+        Fenced where the seat is somebody else's."""
         ids = [event.id for event in turn.events]
         for _ in range(LEDGER_TRIES):
             try:
@@ -153,7 +157,11 @@ class Dispatch:
                     turn_id=turn.turn_id,
                     node=self._services.node_id,
                     at=self._services.clock.now(),
+                    fence=fence,
                 )
+            except Fenced:
+                log.warning("completion_fenced", seat=self._seat.handle, turn=turn.turn_id)
+                raise
             except StoreUnavailable as error:
                 log.warning("ledger_unwritable", turn=turn.turn_id, error=str(error))
                 await asyncio.sleep(LEDGER_RETRY_S)

@@ -10,6 +10,7 @@ from typing import IO
 from crewlet.errors import NodeRefused
 
 LOCK = "node.lock"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class DataFolder:
@@ -47,6 +48,20 @@ class DataFolder:
     def _open(self) -> IO[str]:
         fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         return os.fdopen(fd, "r+")
+
+    @property
+    def seal(self) -> str:
+        """What two processes share only if they held this very folder one after the other, on
+        one boot of one host: a copy of the folder has another inode, another host another
+        boot. Empty where the host does not say."""
+        try:
+            boot = BOOT_ID.read_text().strip()
+        except OSError:
+            return ""
+        if self._lock is None:
+            return ""
+        lock = os.fstat(self._lock.fileno())
+        return f"{boot}:{lock.st_dev}:{lock.st_ino}"
 
     def release(self) -> None:
         if self._lock is not None:

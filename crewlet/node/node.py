@@ -7,7 +7,8 @@ again, so that a start that was refused leaves nothing behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,45 +16,49 @@ from typing import Any, Final, Self
 
 import structlog
 
-from actors.delivery import Ack, BatchOptions, Mailbox, Outcome, Partition
+from actors.delivery import BatchOptions, Mailbox
+from actors.fleet import FleetSpec, Opening
+from actors.machines.placement import Demand
+from actors.machines.signals import Hold
+from actors.machines.timing import Timing
 from actors.messages import NodeDrained
 from actors.node import NodeSpec
 from actors.ports import Clock, Consumed
-from actors.runtime import SeatRuntime
-from actors.seat import CONTROL, INBOX, REFLECT, SeatSpec
+from actors.runtime import IdTaken, SeatRuntime
+from actors.seat import CONTROL, INBOX, REFLECT
 from actors.system import SystemClock
 from crewlet import topics
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
-from crewlet.company import Company, HandlerSpec, NodeSettings, Seat, load_company
-from crewlet.errors import NodeRefused
+from crewlet.company import Company, NodeSettings, Seat, load_company
+from crewlet.coordination.leases import BucketLeases
+from crewlet.errors import NodeRefused, StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OrgStarted, OrgStopped, TaskAssigned
-from crewlet.handlers import Handler, Strays, build_handler, wrap
-from crewlet.inbound.dispatch import Dispatch, Services
+from crewlet.handlers import Strays
+from crewlet.inbound.dispatch import Services
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
-from crewlet.inbound.letters import event_of, read, read_alone
+from crewlet.inbound.letters import read_alone
 from crewlet.inbound.router import Router
 from crewlet.inbound.running import Turns
 from crewlet.node.data_folder import DataFolder
 from crewlet.node.edge import WebhookEdge
-from crewlet.node.fleet import FleetOfOne, FleetView
+from crewlet.node.fleet import FleetView
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.pauses import PAUSED, Pauses
-from crewlet.node.presence import Presence
-from crewlet.node.seats import NO_HANDLER
+from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
+from crewlet.node.workshop import Hands, Reflect, Workshop
 from crewlet.queue import Published, Publisher
 from crewlet.web import WebServer, make_app
 
-TURN_TIMEOUT_S: Final = 1800.0
-"""Of a turn that an embedder gives as a callable: the ack window of a mailbox."""
+SETTLE_S: Final = 1.0
+"""How long a node that joins a broker of somebody else's looks around before it takes seats: of
+nodes that start together none takes them all first."""
 
 FLUSH_S: Final = 2.0
-
-Reflect = Callable[[Event], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +107,7 @@ class Node:
         self._given_broker = broker
         self._closers = AsyncExitStack()
         self._drained: NodeDrained | None = None
+        self._looking: set[asyncio.Future[None]] = set()
 
     # -- life -------------------------------------------------------------------------
 
@@ -115,24 +121,29 @@ class Node:
             raise
 
     async def _start(self) -> None:
-        handlers = {seat.handle: self._handler(seat) for seat in self.company.agents()}
+        self._hands = Hands(self.company, self._turn, self.turns, self.strays, self._company_folder)
         if self._folder is not None:
             self._folder.hold()
             self._closers.callback(self._folder.release)
         self.broker = await self._open_broker()
         self._closers.push_async_callback(self.broker.stop)
-        await self._claim()
         self.queue = Publisher(self.broker, node_id=self.node_id, clock=self.clock)
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
         self.pauses = Pauses(self.broker.store, self.queue, self.clock)
-        self.fleet: FleetView = FleetOfOne(self)
-        held = await ensure_mailboxes(self.broker, self.company)
-        spec = self._spec(handlers, held, await self.pauses.all())
-        self._seats = {seat.handle: seat for seat in spec.seats}
+        self._shared = SharedFleet(self, BucketLeases(self.broker.store), self._timing)
+        self.fleet: FleetView = self._shared
+        there, in_flight = await ensure_mailboxes(self.broker, self.company)
+        spec = self._spec(there, in_flight)
         self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
         self._closers.push_async_callback(self.runtime.stop)
-        await self.runtime.start()
+        try:
+            await self.runtime.start()
+        except IdTaken as error:
+            raise NodeRefused(
+                f"{error}: two processes must not share a node id; give this one another "
+                "(`node: {id: ...}` in its node file, or CREWLET_NODE_ID)"
+            ) from None
         await self._open_faces()
         self.edge.ready = True
         seats = tuple(seat.handle for seat in self.company.agents())
@@ -140,7 +151,7 @@ class Node:
         log.info("node_started", node=self.node_id, company=self.company.name, seats=len(seats))
 
     async def _open_faces(self) -> None:
-        if self._web is not None:
+        if self._web is not None and self._has("ingress"):
             api = self.settings.api
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
@@ -158,22 +169,10 @@ class Node:
             self.settings.stream, node_id=self.node_id, data_dir=self._folder.path
         )
 
-    async def _claim(self) -> None:
-        """On a broker of somebody else's, be the one node of this company."""
-        if self.settings.stream.type == "nats" and self._given_broker is None:
-            presence = Presence(self.broker.store, self.node_id, self.clock, self._on_lost)
-            await presence.claim()
-            self._closers.push_async_callback(presence.release)
-
     def _on_fallen(self, reason: str) -> None:
         """The actors came down by themselves: leave, and let the next start reclaim."""
         log.critical("node_fallen", reason=reason)
         self.failed = True
-        self.stopping.set()
-
-    def _on_lost(self) -> None:
-        """Another process serves the company: stop, whatever runs."""
-        self.lost = True
         self.stopping.set()
 
     async def drain(self, bound_s: float | None = None) -> NodeDrained:
@@ -259,51 +258,22 @@ class Node:
 
     def consumed(self, handle: str, box: str) -> Consumed:
         """What is done here with the mail of one of a seat's boxes."""
-        seat = self._seats[handle]
-        return {INBOX: seat.inbox, CONTROL: seat.control, REFLECT: seat.reflect}[box]
+        make = {
+            INBOX: self._workshop.inbox,
+            CONTROL: self._workshop.control,
+            REFLECT: self._workshop.reflect,
+        }
+        return make[box](handle)
 
     async def holds_of(self, handle: str) -> Sequence[str]:
         """The holds that the seat's inbox is taken up with; a pause may have come since."""
-        own = (hold for hold in self._seats[handle].holds if hold != PAUSED)
-        return (*own, *await self.pauses.holds_of(handle))
+        return await self._workshop.holds_of(handle)
 
-    # -- how seats are made -----------------------------------------------------------
+    # -- its place in the fleet -------------------------------------------------------
 
-    def _handler(self, seat: Seat) -> Handler | None:
-        """What works the seat; ConfigError if it is broken."""
-        spec = self._handler_spec(seat)
-        if spec is None and self._turn is not None:
-            return wrap(
-                self._turn, TURN_TIMEOUT_S, on_overdue=self.turns.overdue, strays=self.strays
-            )
-        if spec is None:
-            log.warning("seat_without_handler", seat=seat.handle)
-            return None
-        return build_handler(
-            spec,
-            on_overdue=self.turns.overdue,
-            folder=self._company_folder,
-            secrets=self._secrets(),
-            strays=self.strays,
-        )
-
-    def _handler_spec(self, seat: Seat) -> HandlerSpec | None:
-        """The seat's own, else the embedder's callable (None here), else the company's."""
-        if seat.handler is None and self._turn is not None:
-            return None
-        return self.company.handler_of(seat)
-
-    def _secrets(self) -> list[str]:
-        github = self.company.integrations.github
-        return [] if github is None else [github.secret.reveal()]
-
-    def _spec(
-        self,
-        handlers: dict[str, Handler | None],
-        held: frozenset[Mailbox],
-        paused: frozenset[str],
-    ) -> NodeSpec:
-        followers = Followers(self.broker.store)
+    def _spec(self, there: frozenset[Mailbox], in_flight: frozenset[Mailbox]) -> NodeSpec:
+        store = self.broker.store
+        followers = Followers(store)
         services = Services(
             company=self.company.name,
             node_id=self.node_id,
@@ -313,65 +283,95 @@ class Node:
             turns=self.turns,
             clock=self.clock,
         )
-        router = Router(
+        self._workshop = Workshop(
             lambda: self.company,
-            queue=self.queue,
-            followers=followers,
-            store=self.broker.store,
-            clock=self.clock,
+            self._hands,
+            services,
+            self.broker,
+            self.pauses,
+            self._reflect,
+            there,
         )
-        one_by_one = Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
-        seats = [
-            self._seat(seat, handlers[seat.handle], services, held, seat.handle in paused)
-            for seat in self.company.agents()
-        ]
-        return NodeSpec(self.broker, seats, one_by_one, reclaim_router=topics.inbound() in held)
-
-    def _seat(
-        self,
-        seat: Seat,
-        handler: Handler | None,
-        services: Services,
-        held: frozenset[Mailbox],
-        paused: bool,
-    ) -> SeatSpec:
-        boxes = (
-            topics.inbox_of(seat.handle),
-            topics.control_of(seat.handle),
-            topics.reflect_of(seat.handle),
-        )
-        spec = self._handler_spec(seat)
-        timeout_s = TURN_TIMEOUT_S if spec is None else spec.timeout_s
-        run = _nobody if handler is None else Dispatch(seat, handler, timeout_s, services).run
-        return SeatSpec(
-            handle=seat.handle,
-            inbox=Consumed(boxes[0], read, run, lambda: self.company.batch_options),
-            control=Consumed(boxes[1], read_alone, _acknowledge),
-            reflect=Consumed(boxes[2], read_alone, self._reflected),
-            reclaim=any(box in held for box in boxes),
-            holds=((NO_HANDLER,) if handler is None else ()) + ((PAUSED,) if paused else ()),
+        router = None
+        if self._has("ingress"):
+            run = Router(
+                lambda: self.company,
+                queue=self.queue,
+                followers=followers,
+                store=store,
+                clock=self.clock,
+            ).run
+            router = Consumed(topics.inbound(), read_alone, run, one_at_a_time)
+        return NodeSpec(
+            self.broker,
+            router=router,
+            reclaim_router=self._alone and topics.inbound() in in_flight,
+            fleet=self._fleet_spec(),
         )
 
-    async def _reflected(self, partition: Partition) -> Outcome:
-        if self._reflect is not None:
-            await self._reflect(event_of(partition.letters[0]))
-        return Ack()
+    def _fleet_spec(self) -> FleetSpec:
+        node = self.settings.node
+        return FleetSpec(
+            store=self._shared,
+            node=node.id,
+            owner=f"{node.id}:{secrets.token_hex(6)}",
+            seats=self._openings,
+            prepare=self._workshop.prepare,
+            roles=node.roles,
+            labels=node.labels,
+            timing=self._timing,
+            seal=self._folder.seal if self._folder is not None else "",
+            settle_s=0.0 if self._alone else SETTLE_S,
+            tell=self._on_fleet,
+        )
+
+    @property
+    def _timing(self) -> Timing:
+        return self.settings.lease
+
+    @property
+    def _alone(self) -> bool:
+        """Nobody else can reach this broker: it is in this process, or its child."""
+        return self.settings.stream.type != "nats"
+
+    def _has(self, role: str) -> bool:
+        """A node of no stated role has all of them."""
+        roles = self.settings.node.roles
+        return not roles or role in roles
+
+    def _openings(self) -> list[Opening]:
+        return [Opening(seat.handle, _demand(seat)) for seat in self.company.agents()]
+
+    def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
+        """Called inside the actors: it may neither wait nor raise."""
+        match event:
+            case "id_taken":
+                log.critical("node_id_taken", node=self.node_id, by=about.get("owner"))
+                self.lost = True
+                self.stopping.set()
+            case "seat_established":
+                look = asyncio.ensure_future(self._look_for_a_pause(str(about["handle"])))
+                self._looking.add(look)
+                look.add_done_callback(self._looking.discard)
+
+    async def _look_for_a_pause(self, handle: str) -> None:
+        """One that was written while the seat was on its way here was told to nobody."""
+        try:
+            holds = await self.pauses.holds_of(handle)
+            if holds and not self.stopping.is_set():
+                await self.runtime.brake(handle, INBOX, Hold(PAUSED))
+        except (StoreUnavailable, TimeoutError) as error:
+            log.warning("pause_not_read", seat=handle, error=str(error))
 
     def _record(self, event_type: str, body: OrgStarted | OrgStopped) -> None:
         event = Event.new(event_type, at=self.clock.now(), trace=Trace.root(), body=body)
         self.queue.record_soon(event)
 
 
+def _demand(seat: Seat) -> Demand:
+    return Demand() if seat.placement is None else seat.placement.demand
+
+
 def one_at_a_time() -> BatchOptions:
     """An ordinary subscription takes one message at a time."""
     return BatchOptions(max_batch=1)
-
-
-async def _acknowledge(partition: Partition) -> Outcome:
-    """Control has nobody to talk to yet: long runs bring it its work."""
-    return Ack()
-
-
-async def _nobody(partition: Partition) -> Outcome:
-    """Never called: a seat without a handler is held before its mailbox is attached."""
-    raise NodeRefused("the seat has no handler")

@@ -15,6 +15,7 @@ from crewlet.broker.memory_client import MemoryClient
 from crewlet.company import parse_company
 from crewlet.events.envelope import decode
 from crewlet.node import Node
+from crewlet.node.workshop import Hands
 from crewlet.turn import Turn
 
 COMPANY = """
@@ -99,7 +100,9 @@ def test_the_same_calls_give_the_same_history() -> None:
     assert sum(kind == "agent_turn_completed" for kind, _, _ in once) == 3 + 9
 
 
-def test_a_turn_is_told_the_deadline_of_the_handler_that_runs_it() -> None:
+def test_a_turn_is_told_the_deadline_of_the_handler_that_runs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A seat's own handler goes before the embedder's, and so does its time."""
     company = parse_company(
         COMPANY.replace(
@@ -124,8 +127,8 @@ def test_a_turn_is_told_the_deadline_of_the_handler_that_runs_it() -> None:
             told[given.seat.handle] = (given.deadline - now).total_seconds()
             return Ack()
 
-        made = node._handler
-        node._handler = lambda seat: made(seat) and seen  # type: ignore[method-assign]
+        made = Hands.of
+        monkeypatch.setattr(Hands, "of", lambda hands, seat: (seen, made(hands, seat)[1]))
         async with node:
             await node.send("dev", "whose?")
             await node.send("ops", "whose?")
