@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-
 LONGEST_TTL_S: Final = 3600.0
 """What a row says beyond this is not believed: nobody waits longer for a session to lapse."""
 
