@@ -93,9 +93,9 @@ class FleetView:
         if lease is None or lease.released:
             return Standing.FREE
         session = self._nodes.get(lease.node)
-        if session is None or (session.epoch == lease.session and session.released):
-            return Standing.FREE
-        if session.epoch > lease.session:
+        if session is None or session.epoch < lease.session:
+            return Standing.HELD  # not heard yet: rows of nodes are never deleted
+        if session.epoch > lease.session or session.released:
             return Standing.FREE
         return Standing.SILENT if self._silent(lease.node, now) else Standing.HELD
 
