@@ -2,8 +2,9 @@
 
 Seats with the same demands are a group. Each group is shared over the nodes that may work it,
 exactly: counts differ by at most one, and who has one more is decided by who has it already, so
-that a stable fleet moves nothing. A node gives up what it has too many of, and takes what the
-shares say is its own.
+that a stable fleet moves nothing - unless another way would make the nodes more even in all. A
+seat that is on its way counts as where it goes. A node gives up what it has too many of, and
+takes what the shares say is its own. What an operator moved goes last.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Member(Struct, frozen=True):
 
 class Place(Struct, frozen=True):
     """A seat of the company as the view has it. `holder`: the node that has it, empty where
-    nobody has. `preferred`: the node it is meant for; `ordered`: by an operator, whatever the
-    shares say. `waits`: free for so long that it is anybody's."""
+    nobody has. `preferred`: the node it is meant for, or was when that took it; `ordered`: by an
+    operator, whatever the shares say. `waits`: free for so long that it is anybody's."""
 
     handle: str
     demand: Demand = Demand()
@@ -81,19 +82,17 @@ def fair_shares(board: Board) -> Moves:
     give_up = [GiveUp(handle, "gone") for handle in sorted(board.gone)]
     take: list[str] = []
     unplaceable: list[str] = []
-    totals: dict[str, int] = {member.id: 0 for member in board.members}
-    for demand, places in sorted(_groups(board.places).items()):
-        able = [member for member in board.members if may_work(member, demand)]
-        if not able:
-            unplaceable += [place.handle for place in places]
-        shares = _Shares(able, places, totals)
-        mine = [place for place in places if place.holder == board.me]
-        if board.me not in shares.quota:
+    for shares in _shared(board):
+        if not shares.able:
+            unplaceable += [place.handle for place in shares.places]
+        mine = [place for place in shares.places if place.holder == board.me]
+        if board.me not in shares.able:
             why: Reason = "placement" if _is_open(board) else "role"
             give_up += [GiveUp(place.handle, why) for place in mine]
             continue
-        give_up += shares.shed(board.me, mine)
-        take += shares.taken_by(board.me)
+        given, room = shares.assigned()
+        give_up += shares.shed(board.me, mine, room)
+        take += [handle for handle, id in given.items() if id == board.me]
     return Moves(tuple(give_up), tuple(take), tuple(unplaceable))
 
 
@@ -115,32 +114,73 @@ def _groups(places: Sequence[Place]) -> dict[Demand, list[Place]]:
     return groups
 
 
-class _Shares:
-    """One group, shared over those who may work it. `totals` runs through all groups, so that
-    no node has the one more of each."""
+def _shared(board: Board) -> list[_Shares]:
+    """The groups, each with its quotas; among them no node has the one more of each."""
+    totals = {member.id: 0 for member in board.members}
+    groups = [
+        _Shares([member.id for member in board.members if may_work(member, demand)], places)
+        for demand, places in sorted(_groups(board.places).items())
+    ]
+    for shares in groups:
+        shares.choose(totals)
+    while sum(shares.pass_on(totals) for shares in groups):
+        pass  # each time the totals are more even, so this ends
+    return groups
 
-    def __init__(
-        self, able: Sequence[Member], places: Sequence[Place], totals: dict[str, int]
-    ) -> None:
-        self.quota: dict[str, int] = {}
+
+class _Shares:
+    """One group, shared over those who may work it."""
+
+    def __init__(self, able: Sequence[str], places: Sequence[Place]) -> None:
+        self.able = frozenset(able)
+        self.places = places
         self._free = [place for place in places if not place.holder]
-        self._held = {member.id: 0 for member in able}
+        self._held = dict.fromkeys(able, 0)
+        self._claims = dict.fromkeys(able, 0)
+        self._ordered = dict.fromkeys(able, 0)
+        self._more: set[str] = set()
         for place in places:
+            on_its_way = "" if place.waits else place.preferred
             if place.holder in self._held:
                 self._held[place.holder] += 1
-        if not able:
-            return
-        base, extra = divmod(len(places), len(able))
-        ranked = sorted(self._held, key=lambda id: (-self._held[id], totals[id], id))
-        for rank, id in enumerate(ranked):
-            self.quota[id] = base + (rank < extra)
-            totals[id] += self.quota[id]
-        self._given = self._assign()
+            if (at := place.holder or on_its_way) in self._held:
+                self._claims[at] += 1
+                self._ordered[at] += place.ordered and place.preferred == at
+        self._base, self._extra = divmod(len(places), len(able)) if able else (0, 0)
 
-    def _assign(self) -> dict[str, str]:
-        """A node for each free seat: the one it is meant for, else whoever lacks most. A seat
-        that waited too long for its node is anybody's who has room."""
-        room = {id: quota - self._held[id] for id, quota in self.quota.items()}
+    def choose(self, totals: dict[str, int]) -> None:
+        """Who has the one more: whoever has it already, then whoever has least in all."""
+
+        def rank(id: str) -> tuple[bool, int, int, str]:
+            return self._ordered[id] <= self._base, -self._claims[id], totals[id], id
+
+        self._more = set(sorted(self._held, key=rank)[: self._extra])
+        for id in self._held:
+            totals[id] += self._quota(id)
+
+    def pass_on(self, totals: dict[str, int]) -> bool:
+        """The one more of whoever has most in all goes to whoever has least, if that evens."""
+        givers = [id for id in sorted(self._more) if self._ordered[id] <= self._base]
+        takers = sorted(self.able - self._more)
+        if not givers or not takers:
+            return False
+        rich = max(givers, key=lambda id: totals[id])
+        poor = min(takers, key=lambda id: totals[id])
+        if totals[rich] < totals[poor] + 2:
+            return False
+        self._more.remove(rich)
+        self._more.add(poor)
+        totals[rich] -= 1
+        totals[poor] += 1
+        return True
+
+    def _quota(self, id: str) -> int:
+        return self._base + (id in self._more)
+
+    def assigned(self) -> tuple[dict[str, str], dict[str, int]]:
+        """A node for each free seat: the one it is meant for, else whoever lacks most, and what
+        each then lacks. A seat that waited too long for its node is another's who has room."""
+        room = {id: self._quota(id) - held for id, held in self._held.items()}
         given: dict[str, str] = {}
         for place in sorted(self._free, key=lambda place: not place.ordered):
             meant = place.preferred in room and not place.waits
@@ -149,26 +189,24 @@ class _Shares:
                 room[place.preferred] -= 1
         for place in self._free:
             if place.handle not in given:
-                id = max(sorted(room), key=lambda id: room[id])
+                late = place.preferred if place.waits else ""
+                id = min(room, key=lambda id: (room[id] <= 0, id == late, -room[id], id))
                 given[place.handle] = id
                 room[id] -= 1
-        self._room = room
-        return given
+        return given, room
 
-    def taken_by(self, me: str) -> list[str]:
-        """What was meant for us first, then ours, then what waits for anybody."""
-        waits = {place.handle for place in self._free if place.waits}
-        ours = [handle for handle, id in self._given.items() if id == me]
-        return ours + [h for h, id in self._given.items() if id != me and h in waits]
-
-    def shed(self, me: str, mine: Sequence[Place]) -> list[GiveUp]:
+    def shed(self, me: str, mine: Sequence[Place], room: Mapping[str, int]) -> list[GiveUp]:
         """What we have too many of, each for a node that has too few. What was meant for us
-        goes last."""
-        over = {id: max(0, held - self.quota[id]) for id, held in sorted(self._held.items())}
+        goes late, and what an operator sent us last."""
+        over = {id: max(0, held - self._quota(id)) for id, held in sorted(self._held.items())}
         before = sum(count for id, count in over.items() if id < me)
-        lacking = [id for id in sorted(self._room) for _ in range(max(0, self._room[id]))]
-        order = sorted(mine, key=lambda place: (place.preferred == me, place.handle))
+        lacking = [id for id in sorted(room) for _ in range(max(0, room[id]))]
+
+        def last(place: Place) -> tuple[bool, bool, str]:
+            meant = place.preferred == me
+            return meant and place.ordered, meant, place.handle
+
         return [
             GiveUp(place.handle, "balance", to)
-            for place, to in zip(order[: over[me]], lacking[before:], strict=False)
+            for place, to in zip(sorted(mine, key=last)[: over[me]], lacking[before:], strict=False)
         ]
