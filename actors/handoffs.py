@@ -277,8 +277,10 @@ class SeatSupervisor(Actor):
                 self._spec.tell("seat_undead", {"handle": seat.handle, "renewals": beats})
 
     def _claim(self, handle: str, row: Lease | None) -> Lease:
-        """Whoever takes a seat raises its epoch, also from itself."""
+        """Whoever takes a seat raises its epoch, also from itself. That an operator sent it here
+        stays written for as long as it is here."""
         ours = row is not None and row.preferred == self._spec.node
+        ordered = ours and row is not None and ORDERED in row.about
         return Lease(
             resource=SEAT + handle,
             owner=self._spec.owner,
@@ -286,6 +288,7 @@ class SeatSupervisor(Actor):
             epoch=(row.epoch if row else 0) + 1,
             session=self._session.epoch,
             preferred=self._spec.node if ours else "",
+            about={ORDERED: "1"} if ordered else {},
             revision=row.revision if row else 0,
         )
 

@@ -348,7 +348,7 @@ class PlacementSupervisor(Actor):
             demand=opening.demand,
             holder=holder,
             preferred=row.preferred if row else "",
-            ordered=row is not None and row.released and ORDERED in row.about,
+            ordered=row is not None and ORDERED in row.about,
             waits=waits,
         )
 

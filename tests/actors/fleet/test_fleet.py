@@ -176,6 +176,25 @@ def test_an_operator_moves_a_seat_and_it_stays_there() -> None:
     run_virtual(main, seed=1)
 
 
+def test_a_seat_that_was_sent_somewhere_is_the_last_that_has_to_go_from_there() -> None:
+    async def main() -> None:
+        fleet = Fleet(8)
+        await fleet.ready()
+        a = await fleet.join("a")
+        b = await fleet.join("b")
+        await asyncio.sleep(30)
+        assert fleet.held()["b"] == ["s0", "s1", "s2", "s3"]  # each given up by a, for b
+        assert await b.move("s0", "a") == ""
+        await asyncio.sleep(30)
+        assert await a.move("s0", "b") == ""
+        await asyncio.sleep(30)
+        assert "s0" in fleet.held()["b"]
+        assert [len(seats) for seats in fleet.held().values()] == [4, 4]
+        await fleet.stop()
+
+    run_virtual(main, seed=1)
+
+
 def test_a_seat_that_no_node_may_work_is_told_of_and_taken_when_one_comes() -> None:
     async def main() -> None:
         fleet = Fleet(2, demands={"s1": Demand(labels=(("gpu", "yes"),))})
