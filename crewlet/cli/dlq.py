@@ -58,7 +58,14 @@ def dlq() -> None:
     """Dead letters: messages that failed for good."""
 
 
-@dlq.command("list")
+@dlq.command(
+    "list",
+    epilog="""\b
+Examples:
+  crewlet dlq list
+  crewlet dlq list --limit 1000 -o jsonl
+""",
+)
 @click.option("--limit", type=click.IntRange(1, ALL), default=100, show_default=True)
 @node_option
 @output_option
@@ -69,7 +76,12 @@ def list_(limit: int, data: Path, out: Output) -> None:
         click.echo(f"crewlet: the first {limit}; --limit shows more", err=True)
 
 
-@dlq.command()
+@dlq.command(
+    epilog="""\b
+Examples:
+  crewlet dlq show 17
+"""
+)
 @click.argument("letter", metavar="ID")
 @node_option
 @output_option

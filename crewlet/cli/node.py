@@ -11,7 +11,13 @@ from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+Examples:
+  crewlet status
+  crewlet status --on n2 -o json
+"""
+)
 @node_option
 @output_option
 def status(data: Path, out: Output) -> None:
@@ -22,7 +28,11 @@ def status(data: Path, out: Output) -> None:
 
 @click.command(
     epilog="""\b
-The same as one Ctrl-C in the terminal of `crewlet up`.
+The same as one Ctrl-C in the terminal of `crewlet up`. To keep the process, and have other
+nodes take the seats: `crewlet node drain`.
+\b
+Examples:
+  crewlet drain
 """
 )
 @node_option

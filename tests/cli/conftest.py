@@ -16,6 +16,8 @@ from msgspec import Struct
 from actors.admin import Caller, Refused, Verb
 from actors.admin.verbs import AnyVerb
 from tests.admin.served import Served, served
+from tests.cli.operated import Running
+from tests.cli.operated import operated as running_node
 
 COMMAND = [sys.executable, "-c", "from crewlet.cli.entry import main; main()"]
 
@@ -240,3 +242,10 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
+
+
+@pytest.fixture
+def operated(tmp_path: Path) -> Iterator[Running]:
+    """A whole node of its own, on the folder of `shell`."""
+    with running_node(tmp_path / "data") as running:
+        yield running

@@ -1,0 +1,372 @@
+"""Every verb of a node's table: what it answers, what it refuses, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.admin import Refused
+from crewlet.node.verbs import operations_of
+from crewlet.turn import Turn
+from tests.node.operated import Operated, Row, on_nodes
+
+GOOD: dict[str, dict[str, object]] = {
+    "status": {},
+    "drain": {},
+    "seats": {},
+    "send": {"handle": "dev", "text": "a secret thing"},
+    "events": {"last": 3},
+    "dlq.list": {},
+    "dlq.show": {"id": "17"},
+    "dlq.replay": {"ids": ["17", "a secret thing"]},
+    "dlq.drop": {"ids": ["17"]},
+    "seat.show": {"handle": "dev"},
+    "seat.hold": {"handle": "dev", "reason": "a secret thing"},
+    "seat.release": {"handle": "dev", "reason": "a secret thing"},
+    "seat.quiesce": {"handle": "dev"},
+    "seat.unquiesce": {"handle": "dev"},
+    "seat.detach": {"handle": "dev"},
+    "seat.attach": {"handle": "dev"},
+    "seat.pause": {"handle": "dev"},
+    "seat.resume": {"handle": "dev"},
+    "seat.move": {"handle": "dev", "node": "n1"},
+    "seat.delete": {"handle": "dev", "yes": "dev"},
+    "node.ls": {},
+    "node.drain": {},
+    "node.undrain": {},
+    "lease.ls": {},
+    "names": {},
+    "tree": {},
+    "ps": {},
+    "consumer.ls": {},
+    "inflight": {},
+    "inbox.peek": {"handle": "dev"},
+    "tell": {"consumer": "dev", "command": "hold", "reason": "a secret thing"},
+    "trace.on": {"handle": "dev"},
+    "trace.off": {"handle": "dev"},
+    "why": {"handle": "dev"},
+    "top": {},
+}
+"""One call of every verb; where a verb acts, with a text that must not be recorded."""
+
+BAD: list[object] = [None, 1, ["dev"], {"x": 1}]
+
+LAST = ("seat.delete", "drain")
+
+
+async def call(node: Operated, verb: str, args: dict[str, object]) -> list[Row]:
+    """The answer, the first row of one without an end; a refusal is fine here."""
+    if verb == "trace.on":
+        rows = node.rows(verb, **args)
+        first = [await anext(rows)]
+        await rows.aclose()
+        return first
+    try:
+        return await node.ask(verb, **args)
+    except Refused:
+        return []
+
+
+def test_the_matrix_has_every_verb() -> None:
+    async def test(node: Operated) -> None:
+        assert set(GOOD) == set(operations_of(node.node))
+
+    on_nodes(test)
+
+
+def test_what_acts_is_recorded_once_with_who_and_what_and_never_the_arguments() -> None:
+    """docs/guide/shell.md; what only looks leaves nothing."""
+
+    async def test(node: Operated) -> None:
+        operations = operations_of(node.node)
+        for verb in sorted(GOOD, key=lambda verb: verb in LAST):
+            before = len(await node.recorded("operator_acted"))
+            await call(node, verb, GOOD[verb])
+            events = (await node.recorded("operator_acted"))[before:]
+            assert len(events) == (operations[verb].target is not None), verb
+            for event in events:
+                assert event.value("actor", str, "") == "ann"
+                assert event.value("uid", int, 0) == 1000
+                assert event.value("verb", str, "") == verb
+                assert event.value("outcome", str, "") in ("done", "refused")
+                assert "secret" not in str(event), verb
+                wanted = {"send": "dev", "dlq.drop": "17", "dlq.replay": ""}.get(verb)
+                if verb.startswith("seat.") or verb == "tell":
+                    wanted = "dev"
+                assert event.value("target", str, "?") == (wanted if wanted is not None else "n1")
+
+    on_nodes(test)
+
+
+@pytest.mark.parametrize("verb", sorted(GOOD))
+def test_arguments_that_do_not_fit_are_refused_and_nothing_is_done(verb: str) -> None:
+    async def test(node: Operated) -> None:
+        for args in [*({**GOOD[verb], "x": bad} for bad in BAD)]:
+            failure = await node.refused(verb, **args)
+            assert (failure.code, failure.exit) == ("bad_args", 2)
+        for key in GOOD[verb]:
+            failure = await node.refused(verb, **{**GOOD[verb], key: {"x": 1}})
+            assert (failure.code, failure.exit) == ("bad_args", 2)
+        assert await node.recorded("operator_acted") == []
+        assert not node.node.stopping.is_set()
+
+    on_nodes(test)
+
+
+SEATS = ["boss", "nobody", "", "DEV", "dev.inbox", "*", ">", "..", "é", "a\x00b", "x" * 70_000]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in GOOD if "handle" in GOOD[verb]])
+def test_what_is_no_agent_seat_is_refused_with_those_there_are(verb: str) -> None:
+    async def test(node: Operated) -> None:
+        for handle in SEATS:
+            failure = await node.refused(verb, **{**GOOD[verb], "handle": handle})
+            assert failure.exit == 3, (handle, failure)
+            assert "dev, ops" in failure.message
+            assert len(failure.message) < 400 or verb == "send"
+        told = await node.recorded("operator_acted")
+        assert {event.value("target", str, "?") for event in told} <= {"", "boss", "nobody"}
+        assert (await node.one("seat.show", handle="dev"))["state"] == "idle"
+
+    on_nodes(test)
+
+
+def test_brakes_answer_what_they_did_and_how_they_are_undone() -> None:
+    async def test(node: Operated) -> None:
+        for act, undo in (("quiesce", "unquiesce"), ("pause", "resume"), ("hold", "release")):
+            done = await node.one(f"seat.{act}", handle="dev")
+            assert (done["target"], done["node"], done["changed"]) == ("dev", "n1", True)
+            assert f"seat {undo} dev" in done["note"]
+            assert not (await node.one(f"seat.{act}", handle="dev"))["changed"]
+            assert "resting" in (await node.one("seat.show", handle="dev"))["state"]
+            assert (await node.one(f"seat.{undo}", handle="dev"))["changed"]
+            assert not (await node.one(f"seat.{undo}", handle="dev"))["changed"]
+            assert (await node.one("seat.show", handle="dev"))["state"] == "idle"
+
+    on_nodes(test)
+
+
+@pytest.mark.certifies(136)
+def test_a_hold_has_a_name_and_mail_flows_when_the_last_is_lifted() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.hold", handle="dev", reason="ann's key")
+        await node.one("seat.hold", handle="dev")
+        await node.node.send("dev", "hello")
+        assert (
+            "still held: operator"
+            in (await node.one("seat.release", handle="dev", reason="ann's key"))["note"]
+        )
+        assert (await node.one("seat.show", handle="dev"))["waiting"] == 1
+        await node.one("seat.release", handle="dev")
+        await asyncio.sleep(1)
+        assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+
+    on_nodes(test)
+
+
+@pytest.mark.parametrize("reason", ["", "x" * 61, "a\nb", "\x1b[31m"])
+def test_a_reason_is_one_line(reason: str) -> None:
+    async def test(node: Operated) -> None:
+        for verb in ("seat.hold", "seat.release"):
+            assert (await node.refused(verb, handle="dev", reason=reason)).exit == 2
+
+    on_nodes(test)
+
+
+def test_holds_that_stand_for_something_are_not_lifted_by_name() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.pause", handle="dev")
+        for verb, args in (
+            ("seat.release", {"handle": "dev", "reason": "paused"}),
+            ("tell", {"consumer": "dev", "command": "lift", "reason": "paused"}),
+        ):
+            failure = await node.refused(verb, **args)
+            assert "`crewlet seat resume dev`" in failure.message
+        assert (await node.one("seat.show", handle="dev"))["holds"] == ["paused"]
+        assert "no handler" not in (await node.one("seat.show", handle="dev"))["holds"]
+
+    on_nodes(test)
+
+
+@pytest.mark.certifies(147)
+def test_each_change_of_a_pause_is_published_once_whoever_presses() -> None:
+    async def test(node: Operated) -> None:
+        for act, type in (("pause", "seat_paused"), ("resume", "seat_resumed")):
+            done = await asyncio.gather(*(node.one(f"seat.{act}", handle="dev") for _ in range(10)))
+            assert sum(row["changed"] for row in done) == 1
+            (event,) = await node.recorded(type)
+            assert event.value("agent_role", str, "") == "dev"
+            assert event.value("actor", str, "") == "ann"
+
+    on_nodes(test)
+
+
+@pytest.mark.certifies(136, 147)
+def test_a_pause_outlives_a_detach_and_other_holds_do_not() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.pause", handle="dev")
+        await node.one("seat.hold", handle="dev")
+        assert (await node.one("seat.detach", handle="dev"))["changed"]
+        assert not (await node.one("seat.detach", handle="dev"))["changed"]
+        await node.node.send("dev", "hello")
+        assert (await node.one("seat.attach", handle="dev"))["changed"]
+        assert not (await node.one("seat.attach", handle="dev"))["changed"]
+        shown = await node.one("seat.show", handle="dev")
+        assert (shown["holds"], shown["waiting"], shown["paused_by"]) == (["paused"], 1, "ann")
+        await node.one("seat.resume", handle="dev")
+        await asyncio.sleep(1)
+        assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+
+    on_nodes(test)
+
+
+def test_deleting_takes_the_handle_again_and_attaching_begins_anew() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.hold", handle="dev")
+        await node.node.send("dev", "lost")
+        failure = await node.refused("seat.delete", handle="dev", yes="ops")
+        assert (failure.code, failure.exit) == ("unconfirmed", 2)
+        assert (await node.one("seat.show", handle="dev"))["waiting"] == 1
+        done = await node.one("seat.delete", handle="dev", yes="dev")
+        assert done["changed"] and "1 message is gone" in done["note"]
+        assert (await node.ask("why", handle="dev"))[0]["code"] == "detached"
+        await node.one("seat.attach", handle="dev")
+        await node.node.send("dev", "kept")
+        await asyncio.sleep(1)
+        shown = await node.one("seat.show", handle="dev")
+        assert (shown["state"], shown["turns"], shown["waiting"]) == ("idle", 1, 0)
+
+    on_nodes(test)
+
+
+def test_a_look_into_an_inbox_shows_what_waits_and_takes_nothing() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.hold", handle="dev")
+        sent = [await node.node.send("dev", f"text {n}", sender="bob") for n in range(3)]
+        await asyncio.sleep(60)
+        rows = await node.ask("inbox.peek", handle="dev", most=2)
+        assert [row["event_id"] for row in rows] == [one.event.id for one in sent[:2]]
+        assert [(row["handed_out"], row["type"]) for row in rows] == [(False, "task_assigned")] * 2
+        assert all(59 < row["waits_s"] < 61 and "event" not in row for row in rows)
+        (whole,) = await node.ask("inbox.peek", handle="dev", most=1, whole=True)
+        assert whole["event"]["text"] == "text 0"
+        for most in (0, -1, 101):
+            assert (await node.refused("inbox.peek", handle="dev", most=most)).exit == 2
+        assert (await node.one("seat.show", handle="dev"))["waiting"] == 3
+
+    on_nodes(test)
+
+
+def test_what_is_inside_a_node_is_shown_while_a_turn_runs() -> None:
+    async def turn(_: Turn) -> str:
+        await asyncio.sleep(30)
+        return "done"
+
+    async def test(node: Operated) -> None:
+        await node.node.send("dev", "hello")
+        await asyncio.sleep(10)
+        (running,) = await node.ask("ps")
+        assert (running["seat"], running["state"]) == ("dev", "running")
+        assert 9 < running["for_s"] < 11
+        (held,) = await node.ask("inflight")
+        assert (held["handle"], held["count"]) == ("dev", 1)
+        assert 9 < held["held_s"] < 11
+        tree = {row["name"]: row for row in await node.ask("tree")}
+        assert tree["seat dev"]["level"] == tree["turn of inbox"]["level"] - 1
+        assert tree["turn of inbox"]["effects"] == 1
+        boxes = {(row["consumer"], row["box"]): row for row in await node.ask("consumer.ls")}
+        assert boxes["dev", "inbox"]["running"] == running["conversation"]
+        assert boxes["router", "inbound"]["state"] == boxes["ops", "inbox"]["state"] == "idle"
+        top = await node.one("top")
+        assert (top["running"], top["in_flight"]) == (1, 1)
+        assert [row["handle"] for row in top["busiest"]] == ["dev"]
+
+    on_nodes(test, turn=turn)
+
+
+def test_a_consumer_is_told_one_of_a_few_things() -> None:
+    async def test(node: Operated) -> None:
+        told = await node.one("tell", consumer="router", command="quiesce")
+        assert (told["box"], told["brakes"]) == ("inbound", ["quiesced"])
+        told = await node.one("tell", consumer="router", command="unquiesce")
+        assert told["brakes"] == []
+        told = await node.one("tell", consumer="dev", command="hold", box="reflect", reason="slow")
+        assert told["brakes"] == ["held: slow"]
+        assert (await node.one("seat.show", handle="dev"))["inbox"] == "idle"
+        for args in (
+            {"consumer": "dev", "command": "pause"},
+            {"consumer": "dev", "command": "Drain"},
+            {"consumer": "dev", "command": "__import__"},
+        ):
+            assert (await node.refused("tell", **args)).code == "bad_args"
+        assert (await node.refused("tell", consumer="gateway", command="quiesce")).exit == 3
+        assert (await node.refused("tell", consumer="nobody", command="quiesce")).exit == 3
+        assert (
+            "inbox, control, reflect"
+            in (
+                await node.refused("tell", consumer="dev", command="describe", box="outbox")
+            ).message
+        )
+
+    on_nodes(test)
+
+
+def test_a_trace_shows_the_steps_of_a_seat_until_it_is_ended() -> None:
+    async def test(node: Operated) -> None:
+        seen: list[Row] = []
+
+        async def watch() -> None:
+            seen.extend(await node.ask("trace.on", handle="dev"))
+
+        watching = asyncio.create_task(watch())
+        other = node.rows("trace.on", handle="dev")
+        await anext(other)
+        await asyncio.sleep(1)
+        await node.node.send("dev", "hello")
+        await asyncio.sleep(1)
+        assert "2 who watched" in (await node.one("trace.off", handle="dev"))["note"]
+        await watching
+        assert [row async for row in other]
+        assert {row["box"] for row in seen[:3]} == {"inbox", "control", "reflect"}
+        steps = [(row["given"], row["after"]) for row in seen[3:] if row["box"] == "inbox"]
+        assert ("Pulled", "running") in steps
+        assert steps.index(("Pulled", "running")) < [given for given, _ in steps].index("Ended")
+        assert "nobody watched" in (await node.one("trace.off", handle="dev"))["note"]
+        before = len(seen)
+        await node.node.send("dev", "unseen")
+        await asyncio.sleep(1)
+        assert len(seen) == before
+
+    on_nodes(test)
+
+
+def test_a_watcher_that_leaves_is_forgotten() -> None:
+    async def test(node: Operated) -> None:
+        rows = node.rows("trace.on", handle="dev")
+        await anext(rows)
+        await rows.aclose()
+        assert "nobody watched" in (await node.one("trace.off", handle="dev"))["note"]
+        await node.node.send("dev", "hello")
+        await asyncio.sleep(1)
+        assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+
+    on_nodes(test)
+
+
+def test_a_drained_node_has_nothing_run_and_works_again() -> None:
+    async def test(node: Operated) -> None:
+        assert (await node.one("node.undrain"))["note"] == "n1 is not drained"
+        await node.one("node.drain")
+        await asyncio.sleep(30)
+        await node.node.send("dev", "hello")
+        await asyncio.sleep(30)
+        assert (await node.one("seat.show", handle="dev"))["turns"] == 0
+        assert (await node.one("status"))["state"] == "draining"
+        assert (await node.one("node.ls"))["state"] == "drained"
+        await node.one("node.undrain")
+        await asyncio.sleep(60)
+        assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+        assert (await node.one("node.ls"))["state"] == "serving"
+
+    on_nodes(test)

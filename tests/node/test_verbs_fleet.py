@@ -1,0 +1,221 @@
+"""Verbs over two nodes: who answers, what is passed on, and where it is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from actors.admin import Caller
+from crewlet import topics
+from crewlet.node.verbs import desk as desk_module
+from crewlet.turn import Turn
+from tests.node.operated import Operated, Row, on_nodes
+
+
+def owner(*nodes: Operated) -> tuple[Operated, Operated]:
+    """Who works dev, and the other one."""
+    first, second = nodes
+    mine = first.node.fleet.owner_of("dev") == first.node.node_id
+    return (first, second) if mine else (second, first)
+
+
+async def recorded(node: Operated, verb: str) -> list[tuple[str, str, str]]:
+    """Of this verb: the node that recorded it, the one it came through, what came of it."""
+    return [
+        (event.node, event.value("via", str, ""), event.value("outcome", str, ""))
+        for event in await node.recorded("operator_acted")
+        if event.value("verb", str, "") == verb
+    ]
+
+
+def test_a_verb_about_a_seat_finds_its_owner_and_is_recorded_there_once() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        for asked in (mine, other):
+            via = "" if asked is mine else other.node.node_id
+            done = await asked.one("seat.hold", handle="dev", reason=f"by {via}")
+            assert (done["node"], done["changed"]) == (mine.node.node_id, True)
+            assert (mine.node.node_id, via, "done") in await recorded(mine, "seat.hold")
+        await other.node.queue.flush(5)
+        assert len(await recorded(mine, "seat.hold")) == 2
+        shown = await other.one("seat.show", handle="dev")
+        assert len(shown["holds"]) == 2 and shown["owner"] == mine.node.node_id
+        assert "held" in (await other.ask("why", handle="dev"))[0]["code"]
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_refusal_of_the_owner_is_the_answer() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        failure = await other.refused("seat.delete", handle="dev", yes="ops")
+        assert (failure.code, failure.exit) == ("unconfirmed", 2)
+        assert (mine.node.node_id, other.node.node_id, "refused") in await recorded(
+            mine, "seat.delete"
+        )
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_on_has_the_named_node_answer() -> None:
+    async def test(*nodes: Operated) -> None:
+        one, two = nodes
+        for asked in nodes:
+            for named in nodes:
+                id = named.node.node_id
+                row = await asked.one("on", node=id, verb="status", args={})
+                assert row["node"] == id
+        (row,) = await one.ask("on", node="n2", verb="tell", args=TOLD)
+        assert row["brakes"] == ["quiesced"]
+        assert (await two.one("tell", consumer="router", command="describe"))["brakes"]
+        assert not (await one.one("tell", consumer="router", command="describe"))["brakes"]
+        await two.node.queue.flush(5)
+        told = [("n2", "n1", "done"), ("n2", "", "done"), ("n1", "", "done")]
+        assert await recorded(one, "tell") == told
+
+    on_nodes(test, "n1", "n2")
+
+
+TOLD = {"consumer": "router", "command": "quiesce"}
+
+
+def test_on_refuses_what_is_not_in_the_table_what_streams_and_who_is_not_there() -> None:
+    async def test(*nodes: Operated) -> None:
+        one, _ = nodes
+        for node in ("n1", "n2"):
+            failure = await one.refused("on", node=node, verb="eval", args={})
+            assert (failure.code, failure.exit) == ("unknown_verb", 3)
+            failure = await one.refused("on", node=node, verb="on", args={})
+            assert failure.code == "unknown_verb"
+            failure = await one.refused("on", node=node, verb="seat.show", args={"x": 1})
+            assert (failure.code, failure.exit) == ("bad_args", 2)
+        failure = await one.refused("on", node="n2", verb="trace.on", args={"handle": "dev"})
+        assert failure.code == "streams" and "n2 itself" in failure.message
+        failure = await one.refused("on", node="n3", verb="status", args={})
+        assert (failure.code, failure.exit) == ("no_node", 3)
+        for node in ("", "*", "n1.n2", ">", "a b"):
+            assert (await one.refused("on", node=node, verb="status", args={})).code == "no_node"
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_seat_is_not_acted_on_where_it_is_not_worked() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        id = other.node.node_id
+        failure = await mine.refused("on", node=id, verb="seat.hold", args={"handle": "dev"})
+        assert (failure.code, failure.exit) == ("moved", 1)
+        assert "leave --on away" in failure.message
+        assert (await mine.one("seat.show", handle="dev"))["holds"] == []
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_node_that_is_silent_may_have_done_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(*nodes: Operated) -> None:
+        one, two = nodes
+        await two.desk.stop()
+
+        async def never(_: bytes) -> bytes:
+            await asyncio.Event().wait()
+            return b""
+
+        await two.node.broker.serve(topics.node_control("n2"), never)
+        began = asyncio.get_running_loop().time()
+        failure = await one.refused("on", node="n2", verb="node.drain", args={})
+        assert (failure.code, failure.exit) == ("no_answer", 1)
+        assert "not known" in failure.message
+        assert asyncio.get_running_loop().time() - began == pytest.approx(desk_module.ANSWER_S)
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_node_answers_whatever_it_is_sent() -> None:
+    async def test(*nodes: Operated) -> None:
+        one, _ = nodes
+        subject = topics.node_control("n2")
+        good = desk_module.Question("status", msgspec.Raw(b"{}"), Caller(0, "root"))
+        for body in (b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"verb":"status"}'):
+            (answer,) = await one.node.broker.ask(subject, body, wanted=1, within_s=5)
+            assert msgspec.json.decode(answer, type=desk_module.Reply).failure is not None
+        (answer,) = await one.node.broker.ask(
+            subject, msgspec.json.encode(good), wanted=1, within_s=5
+        )
+        reply = msgspec.json.decode(answer, type=desk_module.Reply)
+        assert reply.failure is None and len(reply.rows) == 1
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_an_answer_that_is_too_large_to_be_carried_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk_module, "MOST_BYTES", 200)
+
+    async def test(*nodes: Operated) -> None:
+        one, _ = nodes
+        failure = await one.refused("on", node="n2", verb="tree", args={})
+        assert failure.code == "too_large"
+
+    on_nodes(test, "n1", "n2")
+
+
+@pytest.mark.certifies(147)
+def test_a_paused_seat_rests_on_whatever_node_works_it_next() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        await other.one("seat.pause", handle="dev")
+        await mine.node.send("dev", "hello")
+        await mine.node.drain(0)
+        async with asyncio.timeout(300):
+            while other.node.fleet.owner_of("dev") != other.node.node_id:
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(60)
+        shown = await other.one("seat.show", handle="dev")
+        assert (shown["holds"], shown["turns"], shown["waiting"]) == (["paused"], 0, 1)
+        first = (await other.ask("why", handle="dev"))[0]
+        assert first["code"] == "paused" and "ann paused it" in first["text"]
+        await other.one("seat.resume", handle="dev")
+        await asyncio.sleep(5)
+        assert (await other.one("seat.show", handle="dev"))["turns"] == 1
+        assert len(await other.recorded("seat_paused")) == 1
+        assert len(await other.recorded("seat_resumed")) == 1
+
+    on_nodes(test, "n1", "n2")
+
+
+@pytest.mark.field("C11")
+@pytest.mark.parametrize("verb", ["node.drain", "seat.move", "seat.quiesce"])
+def test_a_turn_that_asks_is_not_waited_for(verb: str) -> None:
+    """It asks through the node that works it, gets its answer at once, and ends by itself."""
+    nodes_: list[Operated] = []
+    answers: list[Row] = []
+    took: list[float] = []
+    ran: list[str] = []
+
+    async def turn(given: Turn) -> str:
+        ran.append(given.seat.handle)
+        mine, other = owner(*nodes_)
+        args = {
+            "node.drain": {"node": mine.node.node_id},
+            "seat.move": {"handle": "dev", "node": other.node.node_id},
+            "seat.quiesce": {"handle": "dev"},
+        }[verb]
+        began = asyncio.get_running_loop().time()
+        answers.append(await mine.one(verb, **args))
+        took.append(asyncio.get_running_loop().time() - began)
+        await asyncio.sleep(2)
+        return "asked"
+
+    async def test(*nodes: Operated) -> None:
+        nodes_.extend(nodes)
+        mine, other = owner(*nodes)
+        await mine.node.send("dev", "go")
+        await asyncio.sleep(60)
+        assert ran == ["dev"] and len(answers) == 1 and took[0] < 1
+        done = await other.recorded("agent_turn_completed")
+        assert [event.value("outcome", str, "") for event in done] == ["ack"]
+        if verb != "seat.quiesce":
+            assert other.node.fleet.owner_of("dev") == other.node.node_id
+
+    on_nodes(test, "n1", "n2", turn=turn)
