@@ -27,6 +27,9 @@ MAILBOX_EXISTS: Final = 10148
 STREAM_MISSING: Final = 10059
 STREAM_EXISTS: Final = 10058
 MESSAGE_MISSING: Final = 10037
+NOT_YET: Final = (10005, 10008, 10009, 10023, 10074)
+"""A cluster that has not enough members for what was asked: they may be on their way."""
+
 _NO_LEADER: Final = (10008, 10023, 10076)
 """No leader yet, or a resource that is not there yet: a server that has just come back."""
 

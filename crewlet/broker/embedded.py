@@ -20,6 +20,7 @@ from typing import Final
 import structlog
 
 from crewlet.broker import launch, server_files
+from crewlet.broker.cluster import Membership
 from crewlet.broker.dial import Address
 from crewlet.broker.settings import Sync
 from crewlet.broker.store_lock import StoreLock
@@ -35,6 +36,7 @@ TERM_S: Final = 3.0
 """nats-server takes 10 ms a consumer to end by itself, and loses nothing when it is killed."""
 
 BACKOFF_S: Final = (0.05, 5.0)
+_ANYWHERE: Final = ("0.0.0.0", "::", "[::]")  # noqa: S104 - compared, not bound
 HEALTHY_S: Final = 30.0
 """After this long the next crash is a first one again."""
 
@@ -42,7 +44,8 @@ HEALTHY_S: Final = 30.0
 class EmbeddedServer:
     """One nats-server on one folder, kept running between `start` and `stop`.
 
-    `sync` None keeps everything in memory; the folder then holds run files only. The child
+    `sync` None keeps everything in memory; the folder then holds run files only. `member` makes
+    it one of a cluster. The child
     dies with the thread that called `start` (a rule of PDEATHSIG): let that be the main one.
     `on_moved` is told the new address when a restarted server could not have its old port.
     """
@@ -52,10 +55,12 @@ class EmbeddedServer:
         folder: Path,
         *,
         sync: Sync | None = "always",
+        member: Membership | None = None,
         on_moved: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = folder
         self._sync = sync
+        self._member = member
         self._password = secrets.token_hex(32)
         self._lock = StoreLock(folder)
         self._program: Path | None = None
@@ -69,7 +74,8 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        return f"nats://127.0.0.1:{self._port}"
+        host = server_files.listens_on(self._member)
+        return f"nats://{'127.0.0.1' if host in _ANYWHERE else host}:{self._port}"
 
     @property
     def address(self) -> Address:
@@ -124,7 +130,7 @@ class EmbeddedServer:
             server_files.clean(self._folder)
             self._program = server_files.find_program()
             await server_files.check_version(self._program)
-            await self._spawn(-1)
+            await self._spawn(self._wanted_port)
         except BaseException:
             await self._end()
             raise
@@ -143,7 +149,12 @@ class EmbeddedServer:
         """Start a child and wait until it answers; no child is left when that fails."""
         server_files.clean(self._folder)
         server_files.write_config(
-            self._folder, port=port, user=USER, password=self._password, sync=self._sync
+            self._folder,
+            port=port,
+            user=USER,
+            password=self._password,
+            sync=self._sync,
+            member=self._member,
         )
         self._child = await self._fork()
         try:
@@ -155,6 +166,11 @@ class EmbeddedServer:
         finally:
             # The server has read it, or never will.
             (self._folder / server_files.CONFIG).unlink(missing_ok=True)
+
+    @property
+    def _wanted_port(self) -> int:
+        """Any, unless others have to find it."""
+        return (self._member.settings.client_port if self._member else 0) or -1
 
     async def _fork(self) -> asyncio.subprocess.Process:
         output = os.open(
@@ -207,7 +223,7 @@ class EmbeddedServer:
         old, delay_s = self._port, BACKOFF_S[0]
         for attempt in range(1_000_000):
             try:
-                await self._spawn(old if attempt % 2 == 0 else -1)
+                await self._spawn(old if attempt % 2 == 0 else self._wanted_port)
             except (BrokerRefused, OSError) as error:
                 log.error("broker_server_down", error=str(error), again_in_s=delay_s)
                 await asyncio.sleep(delay_s if attempt else 0)

@@ -28,6 +28,7 @@ from crewlet.broker.dial import Address
 from crewlet.broker.history import History
 from crewlet.broker.kv import JetStreamStore
 from crewlet.broker.mailboxes import Mailboxes
+from crewlet.broker.patience import patiently
 from crewlet.broker.patterns import namespace_of
 from crewlet.broker.peek import peek
 from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription, Waiting
@@ -55,7 +56,8 @@ class JetStreamBroker:
     """See crewlet.broker.port.CompanyBroker.
 
     `memory` says that the server keeps nothing on files. `exclusive` says that nobody but this
-    process can reach the server, so that what is out was handed to us or is lost.
+    process can reach the server, so that what is out was handed to us or is lost. `patience_s`
+    is how long `start` waits for a cluster that has no leader, or not all its members.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class JetStreamBroker:
         replicas: int = 1,
         event_retention_hours: int = EVENT_RETENTION_HOURS,
         exclusive: bool = False,
+        patience_s: float = 0.0,
     ) -> None:
         self._wire = Wire(address)
         self._api = Api(self._wire)
@@ -82,6 +85,7 @@ class JetStreamBroker:
         self._store = JetStreamStore(self._api, self._topology.ensure_bucket)
         self._questions = Questions(self._wire)
         self._exclusive = exclusive
+        self._patience_s = patience_s
         self._started = False
         self._gate = asyncio.Lock()
         self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
@@ -124,12 +128,8 @@ class JetStreamBroker:
     async def _begin(self) -> None:
         await self._wire.open(CONNECT_S)
         try:
-            with _in_words_of_the_port():
-                await self._api.call("INFO", wait_s=PROBE_S)
-                self._coverage.listen()
-                await self._topology.provision()
-                for bucket in BUCKETS:
-                    await self._topology.ensure_bucket(bucket)
+            self._coverage.listen()
+            await patiently(self._provision, self._patience_s)
         except BaseException as error:
             await self._wire.close()
             if isinstance(error, NoResponders):
@@ -137,6 +137,13 @@ class JetStreamBroker:
                     "the server runs without JetStream: enable it in the server's configuration"
                 ) from error
             raise
+
+    async def _provision(self) -> None:
+        with _in_words_of_the_port():
+            await self._api.call("INFO", wait_s=PROBE_S)
+            await self._topology.provision()
+            for bucket in BUCKETS:
+                await self._topology.ensure_bucket(bucket)
 
     async def _leave(self) -> None:
         for pull in self._pulls:  # from now on a fetch brings nothing that nobody could settle

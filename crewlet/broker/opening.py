@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, assert_never
 
+from crewlet.broker.cluster import membership
 from crewlet.broker.dial import Address
 from crewlet.broker.embedded import EmbeddedServer
 from crewlet.broker.jetstream import JetStreamBroker
@@ -14,9 +15,13 @@ from crewlet.broker.settings import StreamSettings, checked, servers
 FOLDER: Final = "broker"
 """Below the data folder: the run files of a broker that keeps its mail in memory."""
 
+CLUSTER_S: Final = 300.0
+"""How long a node waits for its cluster to elect a leader and to have room for all replicas:
+on the first boot that is until the last member was started."""
+
 
 class EmbeddedBroker(JetStreamBroker):
-    """A client together with the server that only it can reach."""
+    """A client together with the server that only it can reach, or that its peers share."""
 
     def __init__(self, server: EmbeddedServer, settings: StreamSettings, node_id: str) -> None:
         super().__init__(
@@ -27,8 +32,10 @@ class EmbeddedBroker(JetStreamBroker):
                 password=server.address.password,
             ),
             memory=not settings.folder,
+            replicas=settings.replicas,
             event_retention_hours=settings.event_retention_hours,
-            exclusive=True,
+            exclusive=settings.cluster is None,
+            patience_s=0.0 if settings.cluster is None else CLUSTER_S,
         )
         self._server = server
         server.on_moved = lambda url: self.set_servers([url])
@@ -62,6 +69,7 @@ async def open_broker(settings: StreamSettings, *, node_id: str, data_dir: Path)
                     Address(tuple(servers(settings.url)), name=node_id),
                     replicas=settings.replicas,
                     event_retention_hours=settings.event_retention_hours,
+                    patience_s=CLUSTER_S if settings.replicas > 1 else 0.0,
                 )
             )
         case "memory":
@@ -74,7 +82,9 @@ async def open_broker(settings: StreamSettings, *, node_id: str, data_dir: Path)
 
 async def _embedded(settings: StreamSettings, node_id: str, data_dir: Path) -> CompanyBroker:
     folder = (data_dir / (settings.folder or FOLDER)).absolute()
-    server = EmbeddedServer(folder, sync=settings.sync if settings.folder else None)
+    member = membership(settings.cluster, node_id) if settings.cluster is not None else None
+    sync = settings.sync if settings.folder else None
+    server = EmbeddedServer(folder, sync=sync, member=member)
     await server.start()
     broker = EmbeddedBroker(server, settings, node_id)
     try:

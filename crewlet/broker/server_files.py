@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from crewlet.broker.cluster import MEMBER, Membership
 from crewlet.broker.dial import HEADROOM_BYTES, RECORD_BYTES
 from crewlet.broker.settings import Sync
 from crewlet.errors import BrokerRefused
@@ -33,7 +34,7 @@ SCRATCH: Final = f"{RUN}/scratch"
 LOG: Final = f"{RUN}/nats-server.log"
 
 _TEMPLATE: Final = """\
-host: "127.0.0.1"
+host: "{host}"
 port: {port}
 ports_file_dir: "{run}"
 logfile: "{log}"
@@ -41,13 +42,28 @@ logfile_size_limit: 8388608
 logfile_max_num: 3
 max_payload: {max_payload}
 max_pending: 268435456
+ping_interval: "5s"
+ping_max: 2
 authorization {{
-  user: "{user}"
-  password: "{password}"
+  users: [{users}]
 }}
 jetstream {{
   store_dir: "{store}"
   sync_interval: {sync}
+}}
+"""
+# A client that was stopped is let go of after 15 s: until then its parked pulls swallow mail.
+
+_CLUSTER: Final = """\
+server_name: "{server}"
+cluster {{
+  name: "{name}"
+  host: "{host}"
+  port: {port}
+  # What the others' clients dial is theirs: its credentials are of another boot.
+  no_advertise: true
+  authorization {{ user: "{user}", password: "{password}", timeout: 5 }}
+  routes: [{routes}]
 }}
 """
 
@@ -91,23 +107,54 @@ async def check_version(program: Path) -> None:
         )
 
 
-def write_config(folder: Path, *, port: int, user: str, password: str, sync: Sync | None) -> None:
+def write_config(
+    folder: Path,
+    *,
+    port: int,
+    user: str,
+    password: str,
+    sync: Sync | None,
+    member: Membership | None = None,
+) -> None:
     """`sync` None keeps nothing: streams live in memory and the folder is scratch."""
+    users = {user: password}
+    if member is not None and member.settings.client_port:
+        users[MEMBER] = member.secret
     text = _TEMPLATE.format(
+        host=listens_on(member),
         port=port,
         run=RUN,
         log=LOG,
         max_payload=RECORD_BYTES + 4 * HEADROOM_BYTES,
-        user=user,
-        password=password,
+        users=", ".join(f'{{user: "{one}", password: "{its}"}}' for one, its in users.items()),
         store=SCRATCH if sync is None else ".",
         sync="always" if sync == "always" else '"2m"',
     )
+    if member is not None:
+        text += _cluster(member)
     path = folder / CONFIG
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
+
+
+def listens_on(member: Membership | None) -> str:
+    """Where clients reach the server: this machine only, unless nodes without data dial it."""
+    return member.settings.host if member and member.settings.client_port else "127.0.0.1"
+
+
+def _cluster(member: Membership) -> str:
+    settings, password = member.settings, member.route_password
+    return _CLUSTER.format(
+        server=member.server,
+        name=settings.name,
+        host=settings.host,
+        port=settings.port,
+        user=MEMBER,
+        password=password,
+        routes=", ".join(f'"nats-route://{MEMBER}:{password}@{peer}"' for peer in settings.peers),
+    )
 
 
 def prepare_folder(folder: Path) -> None:

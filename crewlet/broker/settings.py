@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from crewlet.broker.cluster import ClusterSettings, checked_cluster
 from crewlet.errors import ConfigError
 
 Kind = Literal["embedded", "nats", "memory"]
@@ -28,7 +29,8 @@ class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `always` (an acknowledged write is on the disk) or `interval` (every two minutes,
     nats-server's own default: faster, and a power loss takes what was acknowledged since).
     `url` belongs to `type: nats`; several
-    servers are separated by commas. `replicas` is how many of them hold each message.
+    servers are separated by commas. `replicas` is how many of them hold each message. With
+    `cluster` the embedded brokers of several nodes are one (docs/guide/fleet.md).
     """
 
     type: Kind = "embedded"
@@ -37,6 +39,7 @@ class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     url: str = ""
     replicas: int = 1
     event_retention_hours: int = EVENT_RETENTION_HOURS
+    cluster: ClusterSettings | None = None
 
     @property
     def folder(self) -> str:
@@ -70,8 +73,27 @@ def _check_place(settings: StreamSettings) -> None:
             f"stream.store_dir is set, but stream.type is {settings.type}: "
             "only an embedded broker keeps files"
         )
-    if settings.type != "nats" and settings.replicas != 1:
-        raise ConfigError("stream.replicas needs a cluster: stream.type must be nats")
+    if settings.cluster is not None:
+        _check_cluster(settings, settings.cluster)
+    elif settings.type != "nats" and settings.replicas != 1:
+        raise ConfigError(
+            "stream.replicas needs a cluster: write stream.cluster with its peers, or set "
+            "stream.type to nats"
+        )
+
+
+def _check_cluster(settings: StreamSettings, cluster: ClusterSettings) -> None:
+    if settings.type != "embedded":
+        raise ConfigError(
+            f"stream.cluster is set, but stream.type is {settings.type}: only embedded brokers "
+            "form one; a node without data of its own names the members in stream.url"
+        )
+    if not settings.folder:
+        raise ConfigError(
+            "stream.cluster is set, but stream.store_dir is empty: a member that forgets what it "
+            "acknowledged could take its peers' mail along"
+        )
+    checked_cluster(cluster, settings.replicas)
 
 
 def _check_url(url: str) -> None:

@@ -15,7 +15,7 @@ from actors.delivery import Mailbox
 from actors.ports import Unavailable
 from crewlet import topics
 from crewlet.broker import names
-from crewlet.broker.api import STREAM_EXISTS, STREAM_MISSING, Api, ApiError
+from crewlet.broker.api import NOT_YET, STREAM_EXISTS, STREAM_MISSING, Api, ApiError
 from crewlet.coordination.store import Bucket
 from crewlet.errors import BrokerRefused
 
@@ -286,5 +286,7 @@ def _differs(
     )
 
 
-def _refused(stream: str, error: ApiError) -> BrokerRefused:
+def _refused(stream: str, error: ApiError) -> Exception:
+    if error.code in NOT_YET:
+        return Unavailable(f"the cluster is not complete yet: {error}")
     return BrokerRefused(f"the stream {stream} could not be made: {error}")

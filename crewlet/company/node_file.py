@@ -15,6 +15,7 @@ from msgspec import Struct, convert, field
 
 from actors.machines.timing import LONGEST_TTL_S, Timing, scaled
 from crewlet.broker import settings as stream
+from crewlet.broker.cluster import SECRET_VARIABLE
 from crewlet.broker.settings import StreamSettings
 from crewlet.company.keys import Key, Section
 from crewlet.company.load import read_source
@@ -145,6 +146,46 @@ _STREAM: Final = {
         example="168",
         about="How long the record of events is kept.",
     ),
+    "cluster": Key(
+        shape="table", of="cluster", about="Embedded brokers of several nodes that form one."
+    ),
+}
+
+_CLUSTER: Final = {
+    "name": Key(shape="line", default="crewlet", example="acme", about="The cluster's name."),
+    "host": Key(
+        shape="line",
+        default="127.0.0.1",
+        example="10.0.0.1",
+        about="Address where this member listens for the others.",
+    ),
+    "port": Key(
+        shape="integer",
+        default="6222",
+        minimum=1,
+        maximum=65535,
+        example="6301",
+        about="Port where this member listens for the others.",
+    ),
+    "client_port": Key(
+        shape="integer",
+        default="0",
+        minimum=0,
+        maximum=65535,
+        example="4222",
+        about="Port for nodes without data of their own, on the same address; 0 takes none.",
+    ),
+    "peers": Key(
+        shape="lines",
+        example="[node-1:6222, node-2:6222, node-3:6222]",
+        about="All members, this one included: 1, 3 or 5.",
+    ),
+    "secret_file": Key(
+        shape="line",
+        default="CREWLET_CLUSTER_SECRET",
+        example="/etc/crewlet/cluster.secret",
+        about="File with the secret that all members share; else the variable holds it.",
+    ),
 }
 
 _API: Final = {
@@ -187,6 +228,7 @@ _NODE: Final = {
 NODE_SECTIONS: Final[Mapping[str, Section]] = {
     "node file": _NODE_FILE,
     "stream": _STREAM,
+    "cluster": _CLUSTER,
     "api": _API,
     "node": _NODE,
     "lease": _LEASE,
@@ -225,7 +267,7 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
     api, node = record.record("api") or nothing, record.record("node") or nothing
     return NodeSettings(
         debug=record.flag("debug"),
-        stream=_stream(record, report),
+        stream=_stream(record, env, report),
         api=ApiSettings(host=api.line("host") or "127.0.0.1", port=int(api.number("port", 8400))),
         node=NodeIdentity(
             id=_node_id(node, env, report),
@@ -238,11 +280,15 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
     )
 
 
-def _stream(record: Record, report: Report) -> StreamSettings:
+def _stream(record: Record, env: Mapping[str, str], report: Report) -> StreamSettings:
     block = record.record("stream")
     if block is None:
         return StreamSettings()
-    settings = convert(block.values, StreamSettings)
+    values, cluster = dict(block.values), block.record("cluster")
+    if cluster is not None:
+        secret = "" if cluster.line("secret_file") else env.get(SECRET_VARIABLE, "")
+        values["cluster"] = {**cluster.values, "secret": secret}
+    settings = convert(values, StreamSettings)
     if not report:
         try:
             return stream.checked(settings)

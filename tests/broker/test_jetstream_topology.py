@@ -12,6 +12,7 @@ from actors.delivery import Mailbox
 from crewlet import topics
 from crewlet.broker import names, topology
 from crewlet.broker.api import Api
+from crewlet.broker.cluster import ClusterSettings
 from crewlet.broker.jetstream import JetStreamBroker
 from crewlet.broker.settings import StreamSettings, checked
 from crewlet.broker.topology import SECOND
@@ -270,6 +271,16 @@ def test_buckets_keep_one_value_for_their_age(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+THREE = ("a:6222", "10.0.0.2:6222", "[::1]:6222")
+
+
+def _clustered(
+    *peers: str, replicas: int = 3, name: str = "c", host: str = "::1", secret: str = "s" * 32
+) -> StreamSettings:
+    cluster = ClusterSettings(name=name, host=host, peers=peers, secret=secret)
+    return StreamSettings(replicas=replicas, cluster=cluster)
+
+
 @pytest.mark.certifies(3, 8, 9)
 @pytest.mark.parametrize(
     ("settings", "word"),
@@ -281,6 +292,18 @@ def test_buckets_keep_one_value_for_their_age(tmp_path: Path) -> None:
         (StreamSettings(replicas=3), "replicas"),
         (StreamSettings(type="nats", url="nats://a", replicas=2), "replicas"),
         (StreamSettings(event_retention_hours=0), "event_retention_hours"),
+        (_clustered("a:1", "b:1"), "1, 3 or 5"),
+        (_clustered("a:1", "b:1", "c:1", "d:1"), "1, 3 or 5"),
+        (_clustered(), "1, 3 or 5"),
+        (_clustered("a:1", "b:1", "b:1"), "twice"),
+        (_clustered("a:1", "b:1", "c"), "no host:port"),
+        (_clustered("a:1", "b:1", "c:70000"), "no host:port"),
+        (_clustered("a:1", replicas=3), "replicas"),
+        (_clustered(*THREE, replicas=1), "replicas: 3"),
+        (_clustered(*THREE, name='x"y'), "cluster.name"),
+        (_clustered(*THREE, host='x"y'), "cluster.host"),
+        (StreamSettings(type="memory", cluster=ClusterSettings(peers=THREE)), "cluster"),
+        (StreamSettings(store_dir="", replicas=3, cluster=ClusterSettings()), "store_dir"),
     ],
     ids=str,
 )
@@ -290,11 +313,19 @@ def test_settings_that_contradict_each_other(settings: StreamSettings, word: str
     assert "secret" not in str(refusal.value)
 
 
+def test_a_cluster_without_a_secret_says_how_to_get_one() -> None:
+    with pytest.raises(ConfigError, match="CREWLET_CLUSTER_SECRET"):
+        checked(_clustered(*THREE, secret=""))
+
+
 def test_settings_that_do_not() -> None:
     for settings in (
         StreamSettings(),
         StreamSettings(store_dir="store", sync="interval"),
         StreamSettings(type="memory"),
         StreamSettings(type="nats", url="nats://u:p@a:4222, tls://b", replicas=3),
+        _clustered(*THREE),
+        _clustered("a:1", replicas=1),
+        _clustered(*THREE, "d:1", "e:1"),
     ):
         assert checked(settings) is settings

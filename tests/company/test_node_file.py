@@ -126,3 +126,34 @@ def test_problems_have_their_place(tmp_path: Path, text: str, problem: str) -> N
     assert [str(each) for each in check_node_settings(file, env={})] == [f"{file}:{problem}"]
     with pytest.raises(ConfigError):
         load_node_settings(file, env={})
+
+
+CLUSTER = (
+    "stream:\n  replicas: 3\n  cluster:\n    name: acme\n    port: 6301\n    client_port: 4301\n"
+    "    peers: [127.0.0.1:6301, '${B}:6301', c:6301]\n"
+)
+
+
+@pytest.mark.certifies(9)
+def test_a_cluster_and_where_its_secret_comes_from(tmp_path: Path) -> None:
+    env = {"B": "b", "CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    cluster = load_node_settings(written(tmp_path, CLUSTER), env=env).stream.cluster
+    assert cluster is not None
+    assert cluster.peers == ("127.0.0.1:6301", "b:6301", "c:6301")
+    assert (cluster.host, cluster.port, cluster.client_port) == ("127.0.0.1", 6301, 4301)
+    assert cluster.secret == env["CREWLET_CLUSTER_SECRET"] and not cluster.secret_file
+    file = written(tmp_path, CLUSTER + "    secret_file: /etc/secret\n")
+    cluster = load_node_settings(file, env=env).stream.cluster
+    assert cluster is not None and (cluster.secret, cluster.secret_file) == ("", "/etc/secret")
+
+
+@pytest.mark.certifies(9)
+def test_a_cluster_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> None:
+    env = {"B": "b", "CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    two = CLUSTER.replace(", c:6301", "")
+    with pytest.raises(ConfigError, match=r"2:3: stream: .*two have no majority"):
+        load_node_settings(written(tmp_path, two), env=env)
+    with pytest.raises(ConfigError, match="CREWLET_CLUSTER_SECRET"):
+        load_node_settings(written(tmp_path, CLUSTER), env={"B": "b"})
+    with pytest.raises(ConfigError, match="unknown key 'secret'"):
+        load_node_settings(written(tmp_path, CLUSTER + "    secret: x\n"), env=env)
