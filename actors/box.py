@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.delivery import BatchOptions, Defer, Delivery, Letter, Verdict
+from actors.failpoints import reached
 from actors.machines import signals
-from actors.machines.consumer import Consumer, IllegalInput
+from actors.machines.consumer import Consumer, IllegalInput, State
 from actors.messages import (
     AttachBox,
     BoxState,
@@ -113,6 +114,8 @@ class Box:
                     error=str(error)[:200],
                 )
         self.step(signals.Pulled(tuple(letters), now, self.options(), tuple(spoiled)))
+        if self.machine.state is State.COLLECTING:
+            reached("mid_batch_linger")
 
     def options(self) -> BatchOptions:
         """As they are now; where they cannot be told, as they were."""

@@ -14,6 +14,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from actors.failpoints import reached
 from actors.fleet import (
     DrainSeats,
     FleetSpec,
@@ -268,6 +269,7 @@ class SeatSupervisor(Actor):
             case handoff.WriteRelease(row=row, to=to, ordered=ordered, mail_out=mail_out):
                 about = {ORDERED: "1"} if ordered else {}
                 about |= {MAIL_OUT: "1"} if mail_out else {}
+                reached("before_release")
                 released = replace(row, released=True, preferred=to, about=about)
                 self.effect(self._spec.store.write(released), tag=self._tag("release", seat))
             case handoff.Gone(voluntary=voluntary, reason=reason):
@@ -387,6 +389,7 @@ class SeatSupervisor(Actor):
         self._step(seat.handle, handoff.NotEstablished())
 
     def _on_released(self, seat: _Seat, ended: EffectEnded) -> None:
+        reached("after_release")
         # In a drain the row goes with the session, whatever became of this write.
         going = self._drainer is not None
         decided = going or ended.error is None or isinstance(ended.error, Lost)

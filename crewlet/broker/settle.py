@@ -10,6 +10,7 @@ from typing import Final, assert_never
 import msgspec
 
 from actors.delivery import Dead, Delivery, Done, HandBack, Retry, Verdict
+from actors.failpoints import reached
 from crewlet.broker.dead_letters import DeadLetters
 from crewlet.broker.topology import SECOND
 from crewlet.broker.wire import Wire
@@ -43,8 +44,10 @@ class Settler:
                 self.say([(delivery, verdict)])
             case HandBack():
                 await self._confirmed(delivery, HAND_BACK)
+                reached("mid_defer")
             case Dead(reason=reason):
                 await self._dead_letters.store(delivery, reason)
+                reached("after_dlq_before_term")
                 await self._confirmed(delivery, _TERM)
             case _:
                 assert_never(verdict)

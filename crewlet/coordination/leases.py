@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from actors.failpoints import reached
 from actors.ports import Unavailable
 from actors.tenure import NODE, SEAT, WORKER, Heard, Lease, Lost
 from crewlet.coordination.store import LEASES, Conflict, Entry, Store, Watch, lease_key
@@ -49,11 +50,13 @@ class BucketLeases:
     async def write(self, lease: Lease) -> Lease:
         """The row with its new revision, if `lease.revision` was still its last; else Lost."""
         key, value = lease_key(lease.resource), _value(lease)
+        reached("before_lease_cas")
         with _in_words_of_the_port():
             if lease.revision:
                 revision = await self._store.update(LEASES, key, value, lease.revision)
             else:
                 revision = await self._store.create(LEASES, key, value)
+        reached("after_lease_cas")
         return msgspec.structs.replace(lease, revision=revision)
 
     def watch(self, heard: Heard) -> Awaitable[Watch]:

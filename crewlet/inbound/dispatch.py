@@ -15,6 +15,7 @@ import structlog
 from msgspec import Struct
 
 from actors.delivery import Ack, Defer, Fence, Letter, Nak, Outcome, Partition, Partly
+from actors.failpoints import reached
 from actors.ports import BrokerError, Clock
 from actors.tenure import Fenced
 from crewlet import topics
@@ -118,7 +119,9 @@ class Dispatch:
         turns.started(RunningTurn(turn.turn_id, self._seat.handle, letters[0].key, started))
         try:
             await self._record(types.AGENT_TURN_STARTED, trace, self._started(turn, letters))
+            reached("before_turn")
             outcome = await self._handled(turn)
+            reached("after_effect")
             if isinstance(outcome, Ack):
                 outcome = await self._completed(turn, outcome, fence)
         except asyncio.CancelledError:
@@ -150,6 +153,7 @@ class Dispatch:
         Fenced where the seat is somebody else's."""
         ids = [event.id for event in turn.events]
         for _ in range(LEDGER_TRIES):
+            reached("before_complete")
             try:
                 await self._services.ledger.record(
                     self._seat.handle,
@@ -166,6 +170,7 @@ class Dispatch:
                 log.warning("ledger_unwritable", turn=turn.turn_id, error=str(error))
                 await asyncio.sleep(LEDGER_RETRY_S)
                 continue
+            reached("after_complete_before_ack")
             await self._follow(turn)
             return outcome
         return Defer(reason="the ledger did not say whether it recorded the turn")

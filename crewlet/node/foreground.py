@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from actors import failpoints
 from actors.ports import BrokerError
 from crewlet import logs
 from crewlet.company import Company, NodeSettings, load_company, load_node_settings
@@ -51,6 +52,7 @@ def run_foreground(
     try:
         if os.environ.get("CREWLET_MUTANT"):
             raise NodeRefused("CREWLET_MUTANT is set: planted faults are for test runs; unset it")
+        _arm_failpoints()
         settings = _settings(node_file, port)
         logs.configure(debug=settings.debug)
         loaded, secret = _company(company)
@@ -73,6 +75,17 @@ def _refused(error: Exception) -> int:
     return {"config": USAGE, "node_refused": REFUSED, "broker_refused": REFUSED}.get(
         error.code, FAILED
     )
+
+
+def _arm_failpoints() -> None:
+    """Only where a test says that this is one."""
+    text = os.environ.get(failpoints.VARIABLE, "")
+    if text and not os.environ.get(failpoints.ALLOWED):
+        raise NodeRefused(f"{failpoints.VARIABLE} is set: failpoints are for test runs; unset it")
+    try:
+        failpoints.arm(text)
+    except ValueError as error:
+        raise NodeRefused(f"{failpoints.VARIABLE}: {error}") from None
 
 
 def _settings(path: Path | None, port: int | None) -> NodeSettings:
