@@ -201,6 +201,7 @@ class Handoff:
 
     def _take(self, given: Take) -> None:
         self.state, self._reclaim = State.CLAIMING, given.died
+        self.was_held, self.beats = False, 0
         self._do(WriteClaim(given.row))
 
     def _give_up_claim(self, given: GiveUp) -> None:
@@ -261,10 +262,11 @@ class Handoff:
         self._forget(self.reason, voluntary=True)
 
     def _not_released(self, _: NotReleased) -> None:
-        """Said again with the next renewal: until then the row is ours and the seat is idle."""
+        """Said again with the next renewal, or when it is asked for: until then the row is ours
+        and the seat is idle."""
         self._writing = False
 
-    def _release_again(self, _: Beat) -> None:
+    def _release_again(self, _: Beat | GiveUp) -> None:
         if not self._writing:
             self._write_release()
 
@@ -314,6 +316,7 @@ _TABLE: Final[dict[tuple[State, type], Handler]] = {
     (State.RELEASING, Released): Handoff._released,
     (State.RELEASING, NotReleased): Handoff._not_released,
     (State.RELEASING, Beat): Handoff._release_again,
+    (State.RELEASING, GiveUp): Handoff._release_again,
     (State.RELEASING, Fence): Handoff._fence_released,
     (State.FENCING, Forsaken): Handoff._forsaken,
     (State.FENCING, Claimed): Handoff._claimed_too_late,
