@@ -26,6 +26,9 @@ OURS_S: Final = 10.0
 GRACE_S: Final = 2.0
 """How much longer than its wait a fetch is believed in."""
 
+UNREPAIRED: Final = "unrepaired"
+"""The code of a note: a process was connected again, too late to put right what was lost."""
+
 AGAIN: Final = "again"
 """The code of what a client says again after its line was broken."""
 
@@ -310,6 +313,8 @@ class LinkedBroker:
         """In the process: it is connected again, after an outage that began at `since`. Pulls are
         made anew; before that, what was lost on the way is put right."""
         ours = self._wire.world.now - since < OURS_S
+        if not ours:
+            self._history.add("note", node=self._node, inc=self._inc, code=UNREPAIRED)
         for hold in list(self._holds.values()):
             hold.broken = hold.broken or ours
             if hold.answer is not None and not hold.answer.done():

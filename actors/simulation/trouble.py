@@ -131,9 +131,9 @@ class Trouble:
 
     def _restarted(self) -> None:
         self.fleet.history.add("fault", code="broker_back")
-        if self._answer():
-            self.fleet.site.restart()
-            self.fleet.site.down(down=False)
+        self.fleet.site.restart()
+        self.fleet.site.down(down=False)
+        self._answer()
 
     def _leader_loss(self, decision: Decision) -> None:
         """Writes time out, and what they did is unknown; reads at the old leader go on."""
@@ -146,8 +146,8 @@ class Trouble:
 
     def _elected(self) -> None:
         self.fleet.history.add("fault", code="leader_back")
-        if self._answer():
-            self.fleet.site.old_leader(on=False)
+        self.fleet.site.old_leader(on=False)
+        self._answer()
 
     def _silence(self) -> None:
         if not self._outages:
@@ -157,21 +157,19 @@ class Trouble:
             host.line.mute = True
         self.workload.broker_answers = False
 
-    def _answer(self) -> bool:
-        """False while another outage goes on."""
+    def _answer(self) -> None:
+        """Unless another outage goes on."""
         self._outages = max(0, self._outages - 1)
         if self._outages:
-            return False
+            return
         self.workload.broker_answers = True
         for host in self.fleet.hosts:
             host.line.mute = host.line.old = False
             parked, host.line.parked = host.line.parked, []
             for act in parked:
                 self.world.call_soon(act)
-            self._later(
-                self.fleet.chance.random(), partial(self.fleet.mend, host, self._silent_since)
-            )
-        return True
+            mend = partial(self.fleet.mend, host, self._silent_since)
+            self._later(self.fleet.chance.random(), mend)
 
     def _redeliver(self, decision: Decision) -> None:
         if self.fleet.site.redeliver(self._seat(decision), self.fleet.chance):

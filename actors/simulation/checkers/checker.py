@@ -22,7 +22,8 @@ class Violation(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """The numbers that promises are measured by; seconds."""
+    """The numbers that promises are measured by; seconds. `excuse`: what is known to be missed
+    (docs/reliability.md) is counted instead of failed."""
 
     ttl_s: float = 20.0
     valid_s: float = 17.0
@@ -36,6 +37,7 @@ class Rules(Struct, frozen=True):
     lift_s: float = 1.0
     graceful_s: float = 1.0
     drain_s: float = 60.0
+    excuse: bool = True
 
 
 class Retained(Struct, frozen=True):

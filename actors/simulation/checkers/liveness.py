@@ -13,9 +13,14 @@ from msgspec import Struct
 
 from actors.simulation.checkers.checker import Audit, Checker, Fail, Rules, who
 from actors.simulation.history import Record
+from actors.simulation.links import UNREPAIRED
 
 SLACK_S: Final = 0.5
 """Lines, rounds and the world's own granularity."""
+
+
+FORGOTTEN: Final = "a killed broker forgot that it was handed back"
+LOST: Final = "lost in an outage longer than its client repairs"
 
 
 class Awaited(Struct):
@@ -38,6 +43,8 @@ class Liveness(Checker):
         self._orphans: dict[tuple[str, int], float] = {}
         self._released: dict[str, float] = {}
         self._steady: float | None = None
+        self._back: dict[tuple[str, int], None] = {}
+        self.excused: dict[tuple[str, int], str] = {}
         self.graceful: list[float] = []
         self.takeovers: list[float] = []
 
@@ -53,6 +60,8 @@ class Liveness(Checker):
             self.fail("L7", f"{record.seat} moved from {before[0]} to {who(record)}: a lost leader")
 
     def on_deliver(self, record: Record) -> None:
+        self._back.pop((record.seat, record.seq), None)
+        self.excused.pop((record.seat, record.seq), None)
         self._landed[record.seat, record.seq] = who(record), False
         self._happened("first delivery", record)
         self._happened("lifted", record)
@@ -67,12 +76,14 @@ class Liveness(Checker):
         self._settled(record)
 
     def on_defer(self, record: Record) -> None:
+        self._back[record.seat, record.seq] = None
         self._settled(record)
 
     def on_dlq(self, record: Record) -> None:
         self._settled(record)
 
     def _settled(self, record: Record) -> None:
+        self.excused.pop((record.seat, record.seq), None)
         self._landed.pop((record.seat, record.seq), None)
 
     def on_turn_start(self, record: Record) -> None:
@@ -82,6 +93,20 @@ class Liveness(Checker):
             if record.t - released > self.rules.graceful_s:
                 late = record.t - released
                 self.fail("L2", f"{record.seat} was worked {late:.3f} s after it was let go of")
+
+    # -- what is known to be missed ---------------------------------------------------------
+
+    def on_fault(self, record: Record) -> None:
+        """A killed broker forgets what was handed back; only a client that lives says it again."""
+        if record.code == "broker_restart" and self.rules.excuse:
+            self.excused |= dict.fromkeys(self._back, FORGOTTEN)
+
+    def on_note(self, record: Record) -> None:
+        """After an outage of more than 10 s a client leaves what is out to its owner's reclaim,
+        and an owner whose session outlived the outage makes none."""
+        if record.code == UNREPAIRED and self.rules.excuse:
+            mine = [at for at, (owner, _) in self._landed.items() if owner == who(record)]
+            self.excused |= dict.fromkeys(mine, LOST)
 
     # -- drills ---------------------------------------------------------------------------
 
@@ -132,6 +157,8 @@ class Liveness(Checker):
         for place in out:
             holder, since = self._holder.get(place[0], ("", now))
             owner, landed = self._landed.get(place, ("", False))
+            if place in self.excused:
+                continue
             if holder and alive.get(holder) and not (landed and owner == holder):
                 orphans[place] = self._orphans.get(place, max(now, since))
                 self._judge(place, now, max(orphans[place], since, self.calm or 0.0))
@@ -148,10 +175,16 @@ class Liveness(Checker):
 
     def end(self, audit: Audit) -> None:
         for one in audit.retained:
-            if one.seat not in audit.braked and not one.stuck:
+            excused = (one.seat, one.seq) in self.excused
+            if one.seat not in audit.braked and not one.stuck and not excused:
                 self.fail("L4", f"{one.seat} {one.seq} still waits, {one.dc} deliveries later")
 
     def figures(self) -> Mapping[str, float]:
         """Seconds from a release to the successor's turn, and from a kill to the delivery."""
         told = {"graceful": sorted(self.graceful), "takeover": sorted(self.takeovers)}
-        return {name: times[-1] for name, times in told.items() if times}
+        figures = {name: times[-1] for name, times in told.items() if times}
+        return {**figures, "excused": float(len(self.excused))}
+
+    def excused_of(self, seat: str) -> int:
+        """How many messages of it are known to sit out their ack window."""
+        return sum(at[0] == seat for at in self.excused)

@@ -27,7 +27,13 @@ class Turn(Struct):
     fence: int
     node: str
     places: list[Place]
+    counts: list[int]
     last: float = float("-inf")
+
+    def counts_of(self, place: Place) -> list[int]:
+        """Which deliveries of it lie in this turn."""
+        both = zip(self.places, self.counts, strict=True)
+        return [count for other, count in both if other == place]
 
 
 class RunBack:
@@ -71,8 +77,8 @@ class Order(Checker):
         self._run_back: dict[str, RunBack] = {}
         self._skipped: dict[tuple[str, str], tuple[float, float]] = {}
         self._turn: dict[str, Turn] = {}
-        self._outcome: dict[tuple[str, str, int], str] = {}
-        self._failures: dict[tuple[str, str, int], tuple[int, int, int]] = {}
+        self._outcome: dict[tuple[str, str, int, int], tuple[str, int, int]] = {}
+        self._failures: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     def on_pub_req(self, record: Record) -> None:
         self._keys[record.seat, record.msg] = record.key
@@ -116,13 +122,13 @@ class Order(Checker):
         if record.code == AGAIN:
             self._take((record.seat, record.seq))
             return
-        mine = who(record), record.seat, record.seq
-        outcome = self._outcome.get(mine, "nothing")
+        mine = who(record), record.seat, record.seq, record.dc
+        outcome, least, most = self._outcome.get(mine, ("nothing", 1, 1))
         if outcome != "nak":
             self.fail("S16", f"{record.msg} is retried; its turn came to {outcome}")
-        _, most, least = self._failures.get(mine, (0, 1, 1))
+            return
         wanted = [backoff_s(n, self.rules.backoff) for n in range(least, most + 1)]
-        if outcome == "nak" and not any(abs(record.sent - one) <= 1e-6 for one in wanted):
+        if not any(abs(record.sent - one) <= 1e-6 for one in wanted):
             self.fail("S14", f"{record.msg} waits {record.sent:g} s after {most} failures")
         self._take((record.seat, record.seq))
 
@@ -135,7 +141,6 @@ class Order(Checker):
     def _forget(self, record: Record) -> None:
         place = record.seat, record.seq
         self._take(place)
-        self._outcome.pop((who(record), *place), None)
         self._failures.pop((who(record), *place), None)
         if back := self._back.get(record.seat):
             back.pop(record.seq, None)
@@ -152,7 +157,7 @@ class Order(Checker):
     # -- S17, S18, S21 --------------------------------------------------------------------
 
     def on_turn_start(self, record: Record) -> None:
-        self._turn[who(record) + record.seat] = Turn(record.key, record.fence, who(record), [])
+        self._turn[who(record) + record.seat] = Turn(record.key, record.fence, who(record), [], [])
         if record.pos > self.rules.max_batch:
             self.fail("S18", f"{record.seat}: a turn of {record.pos} letters")
 
@@ -172,6 +177,7 @@ class Order(Checker):
         if not turn.places:
             self._oldest_first(place, record, turn)
         turn.places.append(place)
+        turn.counts.append(record.dc)
         if out := self._out.get(place):
             out.started = True
 
@@ -202,11 +208,14 @@ class Order(Checker):
         """Failures are counted in one tenure: whoever takes over begins anew. A message that lies
         in a turn twice fails twice."""
         turn = self._turn.pop(who(record) + record.seat, None)
-        for place in dict.fromkeys(turn.places) if turn is not None else ():
-            mine = (who(record), *place)
-            self._outcome[mine] = record.code
-            if turn is not None and record.code == "nak":
-                fence, before, _ = self._failures.get(mine, (record.fence, 0, 0))
-                before = before if fence == record.fence else 0
-                times = turn.places.count(place)
-                self._failures[mine] = record.fence, before + times, before + 1
+        if turn is None:
+            return
+        for place in dict.fromkeys(turn.places):
+            times = turn.places.count(place)
+            fence, before = self._failures.get((who(record), *place), (record.fence, 0))
+            before = before if fence == record.fence else 0
+            if record.code == "nak":
+                self._failures[who(record), *place] = record.fence, before + times
+            came = record.code, before + 1, before + times
+            for count in turn.counts_of(place):
+                self._outcome[who(record), *place, count] = came

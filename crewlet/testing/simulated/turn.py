@@ -117,9 +117,8 @@ class LeanTurn:
         except Fenced:
             code = "fenced"
             raise
-        except Exception:
-            code = "nak"
-            raise
+        except Poison as error:  # as the full dispatch has it: what it raises is its outcome
+            code, outcome = "nak", Nak(f"the handler raised: {error}")
         finally:
             self._host.note("turn_end", seat=self._seat, fence=_fence(partition), code=code)
         return outcome
