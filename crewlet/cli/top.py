@@ -40,7 +40,7 @@ BUSIEST = (
 @click.option(
     "--every",
     type=click.FloatRange(0.2, 3600),
-    default=1.0,
+    default=2.0,
     show_default=True,
     metavar="SECONDS",
     help="How often to look.",
