@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import structlog
 from msgspec import Struct
 
-from actors.delivery import Dead, Delivery, Done, Mailbox, Retry
+from actors.custody import SWEEP_S, SWEEP_SPREAD, Custody, Work
+from actors.delivery import Delivery, Done, Retry
+from actors.failpoints import reached
 from actors.in_flight import Clearing, Entry, Held, Settling, in_force, is_former, key_of
-from actors.machines.budget import OVERSPENT, give_back
+from actors.machines.budget import give_back
 from actors.messages import (
     AttachBox,
     BoxAttached,
@@ -31,26 +33,17 @@ from actors.messages import (
     Flushed,
     Forsake,
     Forsaken,
-    InFlight,
     LifeCleared,
-    ListInFlight,
     RecallBox,
     ReleaseBox,
     SettleBox,
 )
 from actors.patience import until_taken
 from actors.ports import Attachment, Broker, BrokerError
-from actors.strays import LOOK_S, Look, Strays
-from actors.system import Actor, Address, EffectEnded, handles
+from actors.system import Address, EffectEnded, handles
 
 RECALL_AGAIN_S: Final = 0.5
 """A recall that overtook its fetch ends nothing: it is said again until the fetch has ended."""
-
-SWEEP_S: Final = 5.0
-SWEEP_SPREAD: Final = 25
-SWEEP_AGAIN_S: Final = 30.0
-"""A mailbox is swept once after it was attached, when its first pull has been out for a while;
-spread, so that a thousand are not asked in the same second."""
 
 _SAID: Final = (Done, Retry)
 
@@ -59,39 +52,29 @@ STARTED_AGAIN: Final = "the consumer began again before this was settled"
 log = structlog.get_logger(__name__)
 
 
-Kind: TypeAlias = Literal[
-    "attach", "fetch", "recall", "settle", "release", "end", "clear", "sweep", "abandon", "look"
-]
-
-
-class _Work(Struct, frozen=True):
-    """The tag of an effect: what it is for."""
-
-    kind: Kind
-    about: Entry | Settling | Clearing
-
-
-class _Sweep(Struct, frozen=True):
-    ticket: int
-
-
 class _RecallAgain(Struct, frozen=True):
     ticket: int
 
 
-class Gateway(Actor):
+class Gateway(Custody):
     """One a node. Attachments are named by tickets; a ticket is never given out twice."""
 
     def __init__(self, broker: Broker) -> None:
-        super().__init__()
-        self._broker = broker
-        self._attached: dict[int, Entry] = {}
-        self._in_flight: dict[tuple[Mailbox, str], Held] = {}
+        super().__init__(broker)
         self._settling: dict[int, Settling] = {}
         self._clearing: dict[Address, Clearing] = {}
         self._flushers: list[Address] = []
-        self._strays = Strays(broker, self.clock, self._in_hand)
         self._ticket = 0
+        self.ends |= {
+            "attach": self._on_attached,
+            "fetch": self._on_fetched,
+            "recall": self._on_recalled,
+            "settle": self._on_settled,
+            "release": self._on_released,
+            "abandon": self._on_abandoned,
+            "end": self._on_over,
+            "clear": self._on_cleared,
+        }
 
     # -- attach -----------------------------------------------------------------------
 
@@ -110,6 +93,7 @@ class Gateway(Actor):
         ours = in_force(wanted.tenure, self.clock.monotonic)
         if wanted.reclaim and ours() and (count := await self._broker.reclaim(wanted.mailbox)):
             log.info("mail_reclaimed", mailbox=str(wanted.mailbox), messages=count)
+        reached("before_attach")
         return await self._broker.attach(wanted.mailbox, wanted.epoch)
 
     def _on_attached(self, entry: Entry, ended: EffectEnded) -> None:
@@ -123,9 +107,7 @@ class Gateway(Actor):
             wanted = entry.wanted
             self.tell(entry.owner, BoxAttached(wanted.box, wanted.life, entry.ticket))
             self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
-            if wanted.reclaim and wanted.tenure is not None:
-                look = self._strays.first_look(wanted.mailbox, entry.ticket)
-                self.timer(f"look {entry.ticket}", LOOK_S, look)
+            self._begin_looking(entry)
         else:
             del self._attached[entry.ticket]
             error = ended.error or BrokerError("the broker will not attach this mailbox")
@@ -151,12 +133,6 @@ class Gateway(Actor):
         if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
 
-    def _live(self, ticket: int) -> Entry | None:
-        """The attachment of this ticket, while it may still be pulled from."""
-        entry = self._attached.get(ticket)
-        live = entry is not None and entry.attachment is not None and not entry.releasing
-        return entry if live else None
-
     # -- fenced -----------------------------------------------------------------------
 
     @handles(Forsake, urgent=True)
@@ -171,7 +147,7 @@ class Gateway(Actor):
             if entry.answered.is_set():
                 self._abandon(entry)
         for settling in [s for s in self._settling.values() if s.owner == owner]:
-            self.cancel(_Work("settle", settling))
+            self.cancel(Work("settle", settling))
         for held in [h for h in self._in_flight.values() if h.owner == owner]:
             del self._in_flight[key_of(held.delivery)]
         self.tell(sender, Forsaken(owner))
@@ -184,25 +160,6 @@ class Gateway(Actor):
 
     def _on_abandoned(self, entry: Entry, ended: EffectEnded) -> None:
         """Nobody waits for it."""
-
-    # -- strays -----------------------------------------------------------------------
-
-    @handles(Look)
-    def on_look(self, look: Look, sender: Address) -> None:
-        entry = self._live(look.ticket)
-        if entry is None or self.clock.monotonic() >= look.until:
-            return
-        ours = in_force(entry.wanted.tenure, self.clock.monotonic)
-        entry.look = look
-        self._work("look", entry, self._strays.look(entry.wanted.mailbox, look, ours))
-
-    def _on_looked(self, entry: Entry, ended: EffectEnded) -> None:
-        """Unanswered, it is looked again as if there had been no last look."""
-        look = ended.value if isinstance(ended.value, Look) else entry.look
-        self.timer(f"look {entry.ticket}", LOOK_S, look)
-
-    def _in_hand(self, mailbox: Mailbox) -> list[int]:
-        return [h.delivery.position for (m, _), h in self._in_flight.items() if m == mailbox]
 
     # -- a new life -------------------------------------------------------------------
 
@@ -279,6 +236,8 @@ class Gateway(Actor):
             self.tell(entry.owner, FetchFailed(wanted.box, entry.ticket, str(ended.error)))
             return
         deliveries: Sequence[Delivery] = ended.value  # type: ignore[assignment]
+        if deliveries:
+            reached("after_fetch")
         since = self.clock.monotonic()
         for delivery in deliveries:
             held = Held(entry.owner, wanted.life, delivery, since)
@@ -301,32 +260,6 @@ class Gateway(Actor):
 
     def _on_recalled(self, entry: Entry, ended: EffectEnded) -> None:
         """The fetch that it ended answers for itself."""
-
-    # -- what the broker gave up ------------------------------------------------------
-
-    def _sweep_in(self, ticket: int, after_s: float) -> None:
-        self.timer(f"sweep {ticket}", after_s, _Sweep(ticket))
-
-    @handles(_Sweep)
-    def on_sweep(self, sweep: _Sweep, sender: Address) -> None:
-        """Only while nothing of the mailbox is in flight can the broker tell."""
-        entry = self._live(sweep.ticket)
-        if entry is None:
-            return
-        if any(mailbox == entry.wanted.mailbox for mailbox, _ in self._in_flight):
-            self._sweep_in(sweep.ticket, SWEEP_AGAIN_S)
-        else:
-            self._work("sweep", entry, self._broker.sweep(entry.wanted.mailbox))
-
-    def _on_swept(self, entry: Entry, ended: EffectEnded) -> None:
-        if ended.error is not None:
-            self._sweep_in(entry.ticket, SWEEP_AGAIN_S)
-            return
-        found: Sequence[Delivery] = ended.value  # type: ignore[assignment]
-        if found:
-            log.warning("stranded_mail_found", mailbox=str(entry.wanted.mailbox), of=len(found))
-            dead = [(delivery, Dead(reason=OVERSPENT)) for delivery in found]
-            self._settle(entry.owner, SettleBox(entry.wanted.box, 0, dead, confirm=False))
 
     # -- settle -----------------------------------------------------------------------
 
@@ -382,43 +315,3 @@ class Gateway(Actor):
             for asker in self._flushers:
                 self.tell(asker, Flushed())
             self._flushers.clear()
-
-    # -- effects ----------------------------------------------------------------------
-
-    def _work(
-        self,
-        kind: Kind,
-        about: Entry | Settling | Clearing,
-        call: Coroutine[Any, Any, object],
-    ) -> None:
-        self.effect(call, tag=_Work(kind, about))
-
-    @handles(EffectEnded)
-    def on_ended(self, ended: EffectEnded, sender: Address) -> None:
-        work: _Work = ended.tag  # type: ignore[assignment]
-        if ended.error is not None and not isinstance(ended.error, BrokerError):
-            log.error("broker_call_raised", call=work.kind, error=repr(ended.error)[:200])
-        _ENDS[work.kind](self, work.about, ended)
-
-    @handles(ListInFlight, urgent=True)
-    def on_list(self, _: ListInFlight, sender: Address) -> None:
-        now = self.clock.monotonic()
-        lines = [
-            InFlight(h.delivery.mailbox, h.delivery.position, h.delivery.count, now - h.since)
-            for h in self._in_flight.values()
-        ]
-        self.tell(sender, tuple(lines))
-
-
-_ENDS: Final[dict[Kind, Callable[[Gateway, Any, EffectEnded], None]]] = {
-    "attach": Gateway._on_attached,
-    "fetch": Gateway._on_fetched,
-    "recall": Gateway._on_recalled,
-    "settle": Gateway._on_settled,
-    "release": Gateway._on_released,
-    "end": Gateway._on_over,
-    "clear": Gateway._on_cleared,
-    "sweep": Gateway._on_swept,
-    "abandon": Gateway._on_abandoned,
-    "look": Gateway._on_looked,
-}

@@ -382,7 +382,8 @@ class SeatSupervisor(Actor):
         if seat.machine.state is not handoff.State.ESTABLISHING:
             return  # it was given up or fenced meanwhile
         if isinstance(ended.value, SeatSpec):
-            self._establish(seat, ended.value, reclaim=_tag_of(ended).kind == "prepare_reclaim")
+            reclaim = ended.value.reclaim or _tag_of(ended).kind == "prepare_reclaim"
+            self._establish(seat, ended.value, reclaim=reclaim)
             return
         known = isinstance(ended.error, BrokerError)
         log.error("seat_not_prepared", seat=seat.handle, error=repr(ended.error), known=known)

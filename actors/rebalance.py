@@ -353,7 +353,7 @@ class PlacementSupervisor(Actor):
         )
 
     def _say_unplaceable(self, moves: Moves) -> None:
-        if moves.unplaceable != self._unplaceable:
+        if moves.unplaceable != self._unplaceable and not self._leaving:
             self._unplaceable = moves.unplaceable
             if moves.unplaceable:
                 log.warning("seats_unplaceable", seats=moves.unplaceable)

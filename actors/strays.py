@@ -3,7 +3,8 @@
 A fetch that a dead process left behind at the broker may still be given a message after its
 mailbox has changed hands. Nobody hands that back, and it would sit out its ack window. So the
 mailbox of a dead holder is looked at for a while: what is out at two looks in a row, and neither
-in hand here nor waiting for its time, is reclaimed.
+in hand here nor waiting for its time, is reclaimed. Only while a fetch of our own stands at the
+broker: what was handed back, and waits for the next fetch, cannot be told from what is out.
 """
 
 from __future__ import annotations
@@ -19,12 +20,21 @@ from actors.messages import SettleBox
 from actors.ports import Broker, Clock
 
 LOOK_S: Final = 0.5
+LOOK_S_A_MAILBOX: Final = 0.001
+"""Between two looks; of a node that died with a thousand seats all mailboxes are looked at."""
+
 WATCHED_S: Final = 40.0
 """Until the last fetch of a dead process must be over: half a minute at a server of somebody
 else's."""
 
 RETRY_GRACE_S: Final = 2.0
 """How long a message that is due again may take to be fetched, before it is a stray."""
+
+LATE_S: Final = 40.0
+"""When a mailbox that was given up in order is looked at: what its last holder had sent to wait for
+a retry is back by then, and what is out and nobody's was handed back to a broker that died."""
+
+LATE_FOR_S: Final = 5.0
 
 InHand = Callable[[Mailbox], Iterable[int]]
 
@@ -49,9 +59,18 @@ class Strays:
         self._in_hand = in_hand
         self._retries: dict[Mailbox, dict[int, float]] = {}
 
+    @property
+    def pause_s(self) -> float:
+        return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries))
+
     def first_look(self, mailbox: Mailbox, ticket: int) -> Look:
         self._retries.setdefault(mailbox, {})
         return Look(ticket, self._clock.monotonic() + WATCHED_S)
+
+    def late_look(self, mailbox: Mailbox, ticket: int, after_s: float) -> Look:
+        """To be looked at in so many seconds, for a few looks."""
+        self._retries.setdefault(mailbox, {})
+        return Look(ticket, self._clock.monotonic() + after_s + LATE_FOR_S)
 
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""

@@ -69,6 +69,9 @@ FOLLOWERS: Final = Bucket("followers", age_s=30 * 24 * 3600.0)
 PRESENCE: Final = Bucket("presence")
 """Which process serves the company; carries its own expiry."""
 
+PAUSES: Final = Bucket("pauses")
+"""Which seats a person has paused: it outlives every node."""
+
 STATUS: Final = Bucket("status", age_s=60.0)
 """What each node says of itself, while it goes on saying it."""
 
@@ -87,6 +90,7 @@ BUCKETS: Final = (
     CLAIMS,
     FOLLOWERS,
     PRESENCE,
+    PAUSES,
     STATUS,
     RUNS,
     CHANNELS,

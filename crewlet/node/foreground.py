@@ -113,7 +113,8 @@ async def _serve(
     quiet: bool,
     secret: str,
 ) -> int:
-    node = Node(company, settings=settings, data=data, folder=path.parent if path else None)
+    folder = path.parent if path else None
+    node = Node(company, settings=settings, data=data, folder=folder, watchdog=True)
     stop = _Stop(node)
     stop.install()
     starting = asyncio.ensure_future(node.start())

@@ -27,6 +27,7 @@ from actors.ports import Clock, Consumed
 from actors.runtime import IdTaken, SeatRuntime
 from actors.seat import CONTROL, INBOX, REFLECT
 from actors.system import SystemClock
+from actors.watchdog import Watchdog
 from crewlet import topics
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
@@ -68,7 +69,8 @@ class Node:
 
     `turn` works every seat that has no handler of its own in the company's file; `reflect`
     is given each finished turn. `web` false opens no port, `admin` false no socket; `folder`
-    is where handlers are looked for and commands run. Use it as
+    is where handlers are looked for and commands run. `watchdog` lets the process leave with
+    code 75 when its loop stood still for longer than its leases last. Use it as
     `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed
     back, nothing stays behind.
     """
@@ -86,6 +88,7 @@ class Node:
         folder: Path | None = None,
         broker: CompanyBroker | None = None,
         clock: Clock | None = None,
+        watchdog: bool = False,
     ) -> None:
         self.company = company if isinstance(company, Company) else load_company(Path(company))
         self.settings = settings or NodeSettings()
@@ -107,6 +110,7 @@ class Node:
         self._given_broker = broker
         self._closers = AsyncExitStack()
         self._drained: NodeDrained | None = None
+        self._watchdog = Watchdog(self._timing.valid_s) if watchdog else None
         self._looking: set[asyncio.Future[None]] = set()
 
     # -- life -------------------------------------------------------------------------
@@ -145,6 +149,9 @@ class Node:
                 "(`node: {id: ...}` in its node file, or CREWLET_NODE_ID)"
             ) from None
         await self._open_faces()
+        if self._watchdog is not None:
+            self._watchdog.arm()
+            self._closers.callback(self._watchdog.disarm)
         self.edge.ready = True
         seats = tuple(seat.handle for seat in self.company.agents())
         self._record(types.ORG_STARTED, OrgStarted(company=self.company.name, seats=seats))
@@ -178,6 +185,8 @@ class Node:
     async def drain(self, bound_s: float | None = None) -> NodeDrained:
         """No new turns; running ones end within the bound, then they are cut and handed back."""
         if self._drained is None:
+            if self._watchdog is not None:  # a slow shutdown is no reason for a crude one
+                self._watchdog.disarm()
             self.edge.draining = True
             bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
             if self.failed:  # there is nobody left to ask
@@ -291,6 +300,7 @@ class Node:
             self.pauses,
             self._reflect,
             there,
+            in_flight if self._alone else frozenset(),
         )
         router = None
         if self._has("ingress"):

@@ -13,15 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from actors.ports import Clock
-from crewlet.coordination.store import Bucket, Conflict, Store
+from crewlet.coordination.store import PAUSES, Conflict, Store
 from crewlet.errors import StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import SeatPaused, SeatResumed
 from crewlet.queue import Publisher
-
-STATUS: Final = Bucket("status")
-"""What operators decided about seats and nodes; it outlives every node."""
 
 PAUSED: Final = "paused"
 """The hold of a paused seat, and the first token of its key."""
@@ -56,7 +53,7 @@ class Pauses:
 
     async def of(self, handle: str) -> Pause | None:
         """The pause of a seat; None where it is not paused."""
-        entry = await self._store.get(STATUS, _key(handle))
+        entry = await self._store.get(PAUSES, _key(handle))
         pause = None if entry is None else _decoded(entry.value)
         return pause if pause is not None and pause.paused else None
 
@@ -69,7 +66,7 @@ class Pauses:
 
     async def all(self) -> frozenset[str]:
         """The handles of all paused seats, in one question."""
-        entries = await self._store.list(STATUS, f"{PAUSED}.")
+        entries = await self._store.list(PAUSES, f"{PAUSED}.")
         return frozenset(
             entry.key.partition(".")[2]
             for entry in entries
@@ -81,16 +78,16 @@ class Pauses:
         and it alone publishes that."""
         key, wanted = _key(handle), Pause(paused, by, self._clock.now())
         for _ in range(TRIES):
-            entry = await self._store.get(STATUS, key)
+            entry = await self._store.get(PAUSES, key)
             known = None if entry is None else _decoded(entry.value)
             if (known is not None and known.paused) == paused:
                 return False
             value = msgspec.json.encode(wanted)
             try:
                 if entry is None:
-                    await self._store.create(STATUS, key, value)
+                    await self._store.create(PAUSES, key, value)
                 else:
-                    await self._store.update(STATUS, key, value, entry.revision)
+                    await self._store.update(PAUSES, key, value, entry.revision)
             except Conflict:
                 continue
             await self._publish(handle, by, paused=paused)

@@ -88,7 +88,9 @@ class Hands:
 
 
 class Workshop:
-    """Makes seats of the company that `current` answers. `there` are mailboxes that exist."""
+    """Makes seats of the company that `current` answers. `there` are mailboxes that exist;
+    `forgotten` those of a broker that nobody but us used and that started anew: it has forgotten
+    what was handed back to it, so that is handed back once more."""
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class Workshop:
         pauses: Pauses,
         reflect: Reflect | None,
         there: frozenset[Mailbox],
+        forgotten: frozenset[Mailbox],
     ) -> None:
         self._current = current
         self._hands = hands
@@ -107,6 +110,7 @@ class Workshop:
         self._pauses = pauses
         self._reflect = reflect
         self._there = set(there)
+        self._forgotten = set(forgotten)
 
     async def prepare(self, handle: str) -> SeatSpec:
         """Everything before the mailboxes are attached: that they exist, and the holds that are
@@ -121,8 +125,15 @@ class Workshop:
             inbox=self.inbox(handle),
             control=self.control(handle),
             reflect=self.reflect(handle),
+            reclaim=self._was_forgotten(handle),
             holds=holds,
         )
+
+    def _was_forgotten(self, handle: str) -> bool:
+        """Once for each seat: from then on the broker has known no other life."""
+        boxes = {topics.inbox_of(handle), topics.control_of(handle), topics.reflect_of(handle)}
+        found, self._forgotten = boxes & self._forgotten, self._forgotten - boxes
+        return bool(found)
 
     async def holds_of(self, handle: str) -> list[str]:
         """The holds that a seat's inbox is taken up with; a pause may have come since."""

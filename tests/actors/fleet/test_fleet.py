@@ -32,6 +32,7 @@ def test_one_node_takes_all_seats_and_works_their_mail() -> None:
     run_virtual(main, seed=1)
 
 
+@pytest.mark.certifies(272)
 def test_a_node_that_joins_gets_its_share_two_a_sweep() -> None:
     async def main() -> None:
         fleet = Fleet(10)
@@ -106,6 +107,7 @@ def test_a_drained_node_hands_each_seat_over_as_its_turn_ends() -> None:
     run_virtual(main, seed=1)
 
 
+@pytest.mark.certifies(272)
 def test_a_node_that_is_cut_off_starts_nothing_and_says_nothing_once_its_session_is_over() -> None:
     async def main() -> None:
         async def run(node: str, partition: Partition) -> Outcome:
@@ -195,6 +197,7 @@ def test_a_seat_that_was_sent_somewhere_is_the_last_that_has_to_go_from_there() 
     run_virtual(main, seed=1)
 
 
+@pytest.mark.certifies(134)
 def test_a_seat_that_no_node_may_work_is_told_of_and_taken_when_one_comes() -> None:
     async def main() -> None:
         fleet = Fleet(2, demands={"s1": Demand(labels=(("gpu", "yes"),))})
@@ -259,6 +262,32 @@ def test_a_claim_whose_answer_was_lost_is_taken_up_again() -> None:
         await fleet.send("s0", "hello")
         await asyncio.sleep(1)
         assert fleet.completed == {"hello": "a"}
+        await fleet.stop()
+
+    run_virtual(main, seed=1)
+
+
+def test_a_turn_that_will_not_end_is_cut_at_the_bound_and_its_mail_goes_to_the_next() -> None:
+    async def main() -> None:
+        async def run(node: str, partition: Partition) -> Outcome:
+            if node == "a":
+                for _ in range(20):
+                    try:
+                        await asyncio.sleep(1)
+                    except asyncio.CancelledError:
+                        continue
+            return Ack()
+
+        fleet = Fleet(1, run)
+        await fleet.ready()
+        a = await fleet.join("a")
+        await fleet.send("s0", "one")
+        await asyncio.sleep(1)
+        drained = await a.drain(2)
+        assert drained.cut == (("s0", "one"),) and drained.stuck == ()
+        await fleet.join("b")
+        await asyncio.sleep(1)
+        assert fleet.completed == {"one": "b"}
         await fleet.stop()
 
     run_virtual(main, seed=1)
