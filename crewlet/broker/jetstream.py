@@ -19,7 +19,7 @@ from actors.ports import (
     TooLarge,
     Unavailable,
 )
-from crewlet.broker import names
+from crewlet.broker import names, receipts
 from crewlet.broker.api import Api, ApiError
 from crewlet.broker.broadcast import Broadcast
 from crewlet.broker.coverage import Coverage
@@ -239,6 +239,8 @@ class JetStreamBroker:
             self._repairs.forget(pull.mailbox)
         if pull.cleanup is not None:
             pull.cleanup.cancel()
+        # Without a connection words wait: they must not be said to a successor's mailbox.
+        self._wire.forget_all(receipts.to(pull.stream, pull.consumer))
         with contextlib.suppress(NotLive):
             await pull.abandon()
 

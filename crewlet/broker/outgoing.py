@@ -31,6 +31,12 @@ def take_back(client: Client, data: bytes) -> None:
             return
 
 
+def take_back_all(client: Client, begins: bytes) -> None:
+    """The same for whatever begins like this."""
+    client._pending = [data for data in client._pending if not data.startswith(begins)]
+    client._pending_data_size = sum(map(len, client._pending))
+
+
 def write(client: Client) -> None:
     """All of it, now. As nats-py's flusher does it, in one step: nobody's order changes."""
     if client._pending_data_size > 0 and client._transport is not None:

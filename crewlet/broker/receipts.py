@@ -33,6 +33,11 @@ def read(subject: str) -> Receipt | None:
         return None
 
 
+def to(stream: str, consumer: str) -> str:
+    """How the receipts of a mailbox begin."""
+    return f"{_PREFIX}{stream}.{consumer}."
+
+
 def write(stream: str, consumer: str, sequence: int, turn: int) -> str:
     """A receipt for a message that somebody else was handed: how a dead holder's is settled.
 

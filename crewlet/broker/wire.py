@@ -33,7 +33,7 @@ from crewlet.broker.dial import (
     dial,
     hang_up,
 )
-from crewlet.broker.outgoing import queue, take_back, write, write_or_wait
+from crewlet.broker.outgoing import queue, take_back, take_back_all, write, write_or_wait
 from crewlet.broker.route import Deliver, Message, Route, header_block, status
 from crewlet.errors import BrokerRefused
 
@@ -172,6 +172,12 @@ class Wire:
         client = self._client
         if client is not None and not client.is_connected:
             take_back(client, data)
+
+    def forget_all(self, subjects: str) -> None:
+        """The same for what goes to subjects that begin like this."""
+        client = self._client
+        if client is not None and not client.is_connected:
+            take_back_all(client, f"PUB {subjects}".encode())
 
     async def request(
         self,
