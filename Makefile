@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint types imports tests thespian certified mutants long bench clean
+.PHONY: help up fleet test lint types imports tests thespian certified mutants long bench clean
 
 help:
 	@echo "make up         run the demo company (Ctrl-C stops it)"
+	@echo "make fleet      three nodes of one company on this machine (Ctrl-C stops them)"
 	@echo "make test       lint, types, import rules, tests, Thespian's own tests"
 	@echo "make certified  which promises of docs/contract.md a passing test shows"
 	@echo "make mutants    plant each known fault and see its case fail"
@@ -28,6 +29,9 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 
 up: $(STAMP)
 	@exec $(BIN)/crewlet up
+
+fleet: $(STAMP)
+	@exec $(BIN)/python examples/fleet/fleet.py
 
 test: lint types imports thespian tests
 

@@ -157,3 +157,20 @@ def test_a_cluster_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> N
         load_node_settings(written(tmp_path, CLUSTER), env={"B": "b"})
     with pytest.raises(ConfigError, match="unknown key 'secret'"):
         load_node_settings(written(tmp_path, CLUSTER + "    secret: x\n"), env=env)
+
+
+FLEET = Path(__file__).parents[2] / "examples" / "fleet"
+
+
+@pytest.mark.certifies(9)
+def test_the_nodes_of_the_fleet_example_are_members_of_one_cluster() -> None:
+    env = {"CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    nodes = [load_node_settings(FLEET / f"node-{at}.yaml", env=env) for at in (1, 2, 3)]
+    clusters = [node.stream.cluster for node in nodes if node.stream.cluster is not None]
+    assert len({node.node.id for node in nodes}) == len({node.api.port for node in nodes}) == 3
+    assert len({(cluster.name, cluster.peers) for cluster in clusters}) == 1
+    assert {f"127.0.0.1:{cluster.port}" for cluster in clusters} == set(clusters[0].peers)
+    hosts = {f"HOST_{at}": f"10.0.0.{at}" for at in (1, 2, 3)}
+    apart = load_node_settings(FLEET / "hosts" / "node.yaml", env={"NODE_ID": "node-2", **hosts})
+    assert apart.node.id == "node-2" and apart.stream.cluster is not None
+    assert apart.stream.cluster.peers == ("10.0.0.1:6222", "10.0.0.2:6222", "10.0.0.3:6222")
