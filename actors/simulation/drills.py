@@ -51,8 +51,11 @@ class Drills:
         fleet = self.fleet
         await asyncio.sleep(DRAIN_S)
         for seat in fleet.site.seats:
-            if left := fleet.site.waiting(seat) - fleet.liveness.excused_of(seat):
-                fleet.fail("L4", f"{seat}: {left} messages wait {DRAIN_S:g} s after the last fault")
+            excused = fleet.liveness.excused
+            left = [seq for seq in fleet.site.left(seat) if (seat, seq) not in excused]
+            if left:
+                which = f"{len(left)} messages wait, {left[0]} the first"
+                fleet.fail("L4", f"{seat}: {which}, {DRAIN_S:g} s after the last fault")
 
     def _drill(self, code: str, seat: str = "") -> None:
         self.fleet.history.add("drill", seat=seat, code=code)
@@ -96,7 +99,7 @@ class Drills:
                 self.workload.post(seat)
         await asyncio.sleep(0.01)
         for seat in seats:
-            if self.fleet.site.waiting(seat) > 1:
+            if len(self.fleet.site.left(seat)) > 1:
                 self._drill("leave", seat)
         self.fleet.leave(host, 1.0)
         await asyncio.sleep(12.0)

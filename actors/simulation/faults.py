@@ -62,6 +62,7 @@ class Knobs(Struct, frozen=True):
     publish_rate: float = 2.0
     keys: int = 4
     turn_s: float = 0.5
+    long_turn_chance: float = 0.0
     linger_s: float = 0.0
     max_batch: int = 8
     nak_chance: float = 0.05
@@ -135,6 +136,7 @@ def _knobs(chance: Random, profile: Profile) -> Knobs:
         publish_rate=chance.choice((0.5, 1.0, 2.0)),
         keys=chance.choice((1, 2, 4, 8)),
         turn_s=chance.choice((0.05, 0.5, 1.5, 4.0)),
+        long_turn_chance=chance.choice((0.0, 0.05, 0.2)),
         linger_s=chance.choice((0.0, 0.0, 0.5, 2.0)),
         max_batch=chance.choice((1, 3, 8, 20)),
         nak_chance=chance.choice((0.0, 0.05, 0.2)),

@@ -11,12 +11,15 @@ import contextvars
 from asyncio import events
 from collections.abc import Callable, Coroutine, Generator
 from random import Random
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 from actors.system.virtual import VirtualTime
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+_EMPTY: Final = contextvars.Context()
+"""Of calls that bring none: they are never inside one another."""
 
 enter = events._set_running_loop
 """Which loop the code that runs now finds as the running one."""
@@ -39,7 +42,7 @@ class Call(asyncio.TimerHandle):
         self._callback = callback
         self._args = args
         self._loop = loop
-        self._context = context if context is not None else contextvars.copy_context()
+        self._context = context if context is not None else _EMPTY
         self._cancelled = False
         self._repr = None
         self._source_traceback = None

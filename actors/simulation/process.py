@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from actors.simulation.loop import Call, SimulatedLoop, enter
 from actors.simulation.world import World
 from actors.system.clock import EPOCH
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
@@ -56,6 +57,19 @@ class Process(SimulatedLoop):
         return (when - self._offset) / self.rate + self._born
 
     # -- calls
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[T]:
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        if not self.alive:  # what was under way when it was killed begins nothing any more
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            coro.close()
+        return task
 
     def call_soon(
         self,

@@ -68,8 +68,8 @@ class Site(Protocol):
     def out(self) -> Iterable[tuple[str, int]]:
         """What the broker believes to be in somebody's hands, by seat and position."""
 
-    def waiting(self, seat: str) -> int:
-        """How much mail of the seat is there, handed out or not."""
+    def left(self, seat: str) -> Sequence[int]:
+        """The positions of the seat's mail that is still there, handed out or not."""
 
     def calm(self) -> None:
         """Handlers behave from now on."""

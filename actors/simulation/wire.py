@@ -122,17 +122,16 @@ class Wire:
     def _serve(
         self, serve: Callable[[], Coroutine[Any, Any, T]], answer: asyncio.Future[T], read: bool
     ) -> None:
-        self.world.create_task(self._served(serve, answer, read))
-
-    async def _served(
-        self, serve: Callable[[], Coroutine[Any, Any, T]], answer: asyncio.Future[T], read: bool
-    ) -> None:
+        """What the broker does gives way to others, and waits for nothing: it needs no task."""
+        work = serve()
         try:
-            value = await serve()
+            while True:
+                if work.send(None) is not None:
+                    raise RuntimeError(f"{work!r} waits at the broker's end; give it a task")
+        except StopIteration as done:
+            self.back(_resolve, answer, done.value, read=read)
         except Exception as error:
             self.back(_fail_with, answer, error, read=read)
-        else:
-            self.back(_resolve, answer, value, read=read)
 
     def back(
         self,

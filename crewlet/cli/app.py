@@ -17,6 +17,7 @@ from crewlet.cli.console import OPERATING
 from crewlet.cli.running import run_in
 from crewlet.cli.schema import schema
 from crewlet.cli.shell import shell
+from crewlet.cli.simulate import simulate
 from crewlet.cli.up import up
 from crewlet.cli.version import version
 
@@ -39,7 +40,7 @@ def app() -> None:
     """Run companies of AI agents: every seat an actor with a durable mailbox."""
 
 
-for _command in (up, check, schema, shell, *OPERATING, version):
+for _command in (up, check, schema, shell, *OPERATING, simulate, version):
     app.add_command(_command)
 
 

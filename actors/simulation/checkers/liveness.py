@@ -87,10 +87,11 @@ class Liveness(Checker):
         self._landed.pop((record.seat, record.seq), None)
 
     def on_turn_start(self, record: Record) -> None:
-        released = self._released.pop(record.seat, None)
-        if released is not None:
+        released = self._released.get(record.seat)
+        if released is not None and released <= record.t:
+            del self._released[record.seat]
             self.graceful.append(record.t - released)
-            if record.t - released > self.rules.graceful_s:
+            if record.t - released > self.rules.graceful_s + SLACK_S:
                 late = record.t - released
                 self.fail("L2", f"{record.seat} was worked {late:.3f} s after it was let go of")
 
@@ -184,7 +185,3 @@ class Liveness(Checker):
         told = {"graceful": sorted(self.graceful), "takeover": sorted(self.takeovers)}
         figures = {name: times[-1] for name, times in told.items() if times}
         return {**figures, "excused": float(len(self.excused))}
-
-    def excused_of(self, seat: str) -> int:
-        """How many messages of it are known to sit out their ack window."""
-        return sum(at[0] == seat for at in self.excused)

@@ -28,6 +28,7 @@ class Messages(Checker):
         self._mailboxes: dict[str, None] = {}
         self._destroyed: dict[tuple[str, int], None] = {}
         self._asked: dict[tuple[str, str], float] = {}
+        self._restarted = -1.0
 
     # -- published ------------------------------------------------------------------------
 
@@ -38,10 +39,8 @@ class Messages(Checker):
         if record.seat not in self._mailboxes:
             self.fail("S8", f"{record.msg} was accepted for {record.seat}, which has no mailbox")
             return
-        known = self._seq.setdefault((record.seat, record.msg), record.seq)
-        if known != record.seq:
-            self.fail("S15", f"{record.msg} of {record.seat} is at {known} and at {record.seq}")
-        self._at.setdefault((record.seat, record.seq), Message(record.msg))
+        if (record.seat, record.seq) not in self._at:
+            self._stored(record)
 
     def on_pub_none(self, record: Record) -> None:
         if record.seat in self._mailboxes:
@@ -71,11 +70,25 @@ class Messages(Checker):
         """What was stored and whose answer was lost on its way is known by its delivery."""
         place = record.seat, record.seq
         if place not in self._at:
-            self._at[place] = Message(record.msg)
-            known = self._seq.setdefault((record.seat, record.msg), record.seq)
-            if known != record.seq:
-                self.fail("S15", f"{record.msg} of {record.seat} is at {known} and {record.seq}")
+            self._stored(record)
         return self._at[place]
+
+    def _stored(self, record: Record) -> None:
+        """A killed broker forgets the ids of what everybody had settled by then: such a message
+        may be stored once more, and the ledger knows it."""
+        name = record.seat, record.msg
+        message = self._at[record.seat, record.seq] = Message(record.msg)
+        known = self._seq.get(name)
+        before = None if known is None else self._at.get((record.seat, known))
+        if before is not None:
+            message.worked = before.worked
+            if before.gone is None or before.gone > self._restarted:
+                self.fail("S15", f"{record.msg} of {record.seat} is at {known} and {record.seq}")
+        self._seq[name] = record.seq
+
+    def on_fault(self, record: Record) -> None:
+        if record.code == "broker_back":
+            self._restarted = record.t
 
     # -- worked ---------------------------------------------------------------------------
 

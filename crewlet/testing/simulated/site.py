@@ -164,9 +164,8 @@ class TwinSite:
         """The port stores what a mailbox covers; the queue above it is who tells."""
         return self.twin.find(topics.inbox_of("nobody")) is None
 
-    def waiting(self, seat: str) -> int:
-        state = self._box(seat).state
-        return state.waiting + state.in_flight
+    def left(self, seat: str) -> Sequence[int]:
+        return sorted(self._box(seat).positions)
 
     def calm(self) -> None:
         self.temper.calm = True

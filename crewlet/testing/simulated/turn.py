@@ -42,6 +42,8 @@ class Temper:
     def length_s(self) -> float:
         if self.calm:
             return 0.02
+        if self.chance.random() < self.knobs.long_turn_chance:
+            return self.chance.uniform(10.0, 40.0)
         return min(8.0, self.chance.expovariate(1.0) * self.knobs.turn_s)
 
     def outcome(self) -> Outcome:

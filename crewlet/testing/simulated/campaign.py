@@ -1,0 +1,143 @@
+"""Many seeds, one result: what `crewlet simulate` runs."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import BinaryIO
+
+from msgspec import Struct, field
+
+from actors.simulation.checkers import Rules
+from actors.simulation.faults import FAULTS_S, Plan, Profile, plan
+from actors.simulation.run import Outcome, run
+from actors.simulation.shrink import shrink
+from actors.simulation.sometimes import unseen
+from crewlet.testing.simulated.quiet import quiet
+from crewlet.testing.simulated.site import HURRIED, TwinSite
+
+
+class Task(Struct, frozen=True):
+    """One seed to play."""
+
+    seed: int
+    profile: Profile
+    faults_s: float = FAULTS_S
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A broken promise, and how to see it again."""
+
+    seed: int
+    profile: str
+    invariant: str
+    t: float
+    step: int
+    text: str
+
+
+class Summary(Struct, kw_only=True):
+    """Of a campaign. `trace_hash` is over the digests of all seeds in their order: the same
+    code and seeds give the same hash, on every machine. Speeds are of one core."""
+
+    seeds: int = 0
+    handoffs: int = 0
+    turns: int = 0
+    violations: list[Found] = field(default_factory=list)
+    trace_hash: str = ""
+    virtual_s: float = 0.0
+    handoffs_per_minute: int = 0
+    virtual_per_real: int = 0
+    sometimes: dict[str, int] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+def rules_of(played: Plan) -> Rules:
+    """The numbers that a plan's knobs ask for."""
+    return Rules(backoff=HURRIED, max_batch=played.knobs.max_batch)
+
+
+def play(task: Task, *, trace: BinaryIO | None = None) -> Outcome:
+    """One seed of the built-in fleet."""
+    played = plan(task.seed, task.profile, faults_s=task.faults_s)
+    with quiet():
+        return run(played, TwinSite, rules=rules_of(played), faults_s=task.faults_s, trace=trace)
+
+
+def smallest(outcome: Outcome, task: Task, *, most_runs: int = 100) -> Plan:
+    """The fewest decisions that still break what the outcome says was broken."""
+    invariant = outcome.violations[0].invariant
+    whole = plan(task.seed, task.profile, faults_s=task.faults_s)
+
+    def fails(smaller: Plan) -> bool:
+        again = run(smaller, TwinSite, rules=rules_of(smaller), faults_s=task.faults_s)
+        return any(one.invariant == invariant for one in again.violations)
+
+    with quiet():
+        return shrink(whole, fails, most_runs=most_runs)
+
+
+def outcomes(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[Outcome, float]]:
+    """In the order of the tasks, over so many processes; each with the seconds of a core that
+    it took."""
+    if jobs <= 1:
+        yield from map(_timed, tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_timed, tasks, chunksize=4)
+
+
+def _timed(task: Task) -> tuple[Outcome, float]:
+    begun = time.process_time()
+    outcome = play(task)
+    return outcome, time.process_time() - begun
+
+
+class Campaign:
+    """Adds outcomes up."""
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self._cpu_s = 0.0
+        self._hash = hashlib.sha256()
+
+    def add(self, outcome: Outcome, cpu_s: float) -> None:
+        summary = self.summary
+        self._cpu_s += cpu_s
+        summary.seeds += 1
+        summary.handoffs += outcome.handoffs
+        summary.turns += outcome.turns
+        summary.virtual_s += outcome.virtual_s
+        self._hash.update(f"{outcome.profile} {outcome.seed} {outcome.digest}\n".encode())
+        for name, count in outcome.seen.items():
+            summary.sometimes[name] = summary.sometimes.get(name, 0) + count
+        for name, worst in outcome.figures.items():
+            summary.figures[name] = max(worst, summary.figures.get(name, worst))
+        summary.violations += found(outcome)
+
+    def end(self) -> Summary:
+        """What it all came to."""
+        summary, elapsed_s = self.summary, self._cpu_s
+        summary.trace_hash = self._hash.hexdigest()
+        summary.handoffs_per_minute = round(summary.handoffs * 60 / max(elapsed_s, 1e-9))
+        summary.virtual_per_real = round(summary.virtual_s / max(elapsed_s, 1e-9))
+        summary.unseen = unseen(summary.sometimes, summary.seeds)
+        return summary
+
+
+def found(outcome: Outcome) -> list[Found]:
+    return [
+        Found(
+            seed=outcome.seed,
+            profile=outcome.profile,
+            invariant=one.invariant,
+            t=round(one.t, 3),
+            step=one.step,
+            text=one.text,
+        )
+        for one in outcome.violations
+    ]
