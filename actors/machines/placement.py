@@ -146,7 +146,22 @@ class _Shares:
             if (at := place.holder or on_its_way) in self._held:
                 self._claims[at] += 1
                 self._ordered[at] += place.ordered and place.preferred == at
-        self._base, self._extra = divmod(len(places), len(able)) if able else (0, 0)
+        self._by_order: dict[str, int] = {}
+        self._base, self._extra = self._divided()
+
+    def _divided(self) -> tuple[int, int]:
+        """What each of them has, and how many have one more. Whoever was sent more by an operator
+        keeps that, and the others share the rest."""
+        rest = sorted(self.able)
+        while rest:
+            left = len(self.places) - sum(self._by_order.values())
+            base, extra = divmod(left, len(rest))
+            above = [self._ordered[id] - base for id in rest if self._ordered[id] > base]
+            if len(above) <= extra and max(above, default=0) <= 1:
+                return base, extra
+            self._by_order |= {id: n for id, n in self._ordered.items() if id in rest and n > base}
+            rest = [id for id in rest if id not in self._by_order]
+        return 0, 0
 
     def choose(self, totals: dict[str, int]) -> None:
         """Who has the one more: whoever has it already, then whoever has least in all."""
@@ -154,14 +169,15 @@ class _Shares:
         def rank(id: str) -> tuple[bool, int, int, str]:
             return self._ordered[id] <= self._base, -self._claims[id], totals[id], id
 
-        self._more = set(sorted(self._held, key=rank)[: self._extra])
+        even = [id for id in self._held if id not in self._by_order]
+        self._more = set(sorted(even, key=rank)[: self._extra])
         for id in self._held:
             totals[id] += self._quota(id)
 
     def pass_on(self, totals: dict[str, int]) -> bool:
         """The one more of whoever has most in all goes to whoever has least, if that evens."""
         givers = [id for id in sorted(self._more) if self._ordered[id] <= self._base]
-        takers = sorted(self.able - self._more)
+        takers = sorted(self.able - self._more - self._by_order.keys())
         if not givers or not takers:
             return False
         rich = max(givers, key=lambda id: totals[id])
@@ -175,7 +191,7 @@ class _Shares:
         return True
 
     def _quota(self, id: str) -> int:
-        return self._base + (id in self._more)
+        return self._by_order.get(id, self._base + (id in self._more))
 
     def assigned(self) -> tuple[dict[str, str], dict[str, int]]:
         """A node for each free seat: the one it is meant for, else whoever lacks most, and what

@@ -191,12 +191,19 @@ def test_an_ordered_move_sticks_and_others_make_room(handle: str) -> None:
     at_rest(fleet)
 
 
-def test_an_order_is_obeyed_where_it_breaks_the_shares() -> None:
+def test_orders_are_obeyed_and_kept_where_they_break_the_shares() -> None:
     fleet = fleet_of(4, "a", "b")
     for handle in fleet.rows:
         if fleet.rows[handle].holder == "a":
             fleet.move(handle, "b")
     assert fleet.round() == 2 and fleet.held() == {"b": 4}
+    fleet.settle()
+    assert fleet.held() == {"a": 2, "b": 2}  # the two that were there before made room
+    moved = [handle for handle, row in fleet.rows.items() if row.holder == "a"]
+    for handle in moved:
+        fleet.move(handle, "b")
+    fleet.settle()
+    assert fleet.held() == {"b": 4}
 
 
 def test_a_seat_that_waits_is_no_longer_kept_for_the_node_that_it_was_meant_for() -> None:
