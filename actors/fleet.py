@@ -7,27 +7,28 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from actors.machines.placement import Demand, Strategy, fair_shares
+from actors.duty import DutySpec
+from actors.machines.placement import Demand, Member, Strategy, fair_shares
 from actors.machines.timing import Timing
 from actors.seat import SeatSpec
 from actors.tenure import Lease, LeaseStore
 
-ROLE_SEATS: Final = "seats"
 LEAVING: Final = "leaving"
 ROLES: Final = "roles"
 LABEL: Final = "label:"
 
 
 class Opening(Struct, frozen=True):
-    """A seat of the company, and where it may be worked."""
+    """A seat of the company, or a duty (`worker:NAME`) of the fleet, and where it may be
+    worked."""
 
     handle: str
     demand: Demand = Demand()
 
 
-Prepare = Callable[[str], Coroutine[Any, Any, SeatSpec]]
-"""Everything a seat needs before its mailboxes are attached. What it raises, the seat is given
-up with, and tried again a TTL later."""
+Prepare = Callable[[str], Coroutine[Any, Any, SeatSpec | DutySpec]]
+"""Everything a seat needs before its mailboxes are attached, or what a duty does. What it raises,
+the seat is given up with, and tried again a TTL later."""
 
 Tell = Callable[[str, Mapping[str, object]], None]
 """Called with what happened to the fleet as this node sees it: `seats_unplaceable`,
@@ -67,10 +68,11 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
         return {**labels, **roles, **({LEAVING: "1"} if leaving else {})}
 
 
-def works_seats(lease: Lease) -> bool:
-    """A node of no stated role has all of them, and so has one whose row cannot be read."""
-    roles = lease.about.get(ROLES, "").split()
-    return LEAVING not in lease.about and (not roles or ROLE_SEATS in roles)
+def member_of(lease: Lease) -> Member:
+    """The node of a session. One of no stated role has all of them, and so has one whose row
+    states none that we know."""
+    roles = tuple(lease.about.get(ROLES, "").split())
+    return Member(lease.node, labels_of(lease), LEAVING not in lease.about, roles)
 
 
 def labels_of(lease: Lease) -> dict[str, str]:

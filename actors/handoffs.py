@@ -14,6 +14,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from actors.duty import DutyActor, DutyPlan, DutySpec
 from actors.failpoints import reached
 from actors.fleet import (
     DrainSeats,
@@ -48,7 +49,7 @@ from actors.messages import (
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
-from actors.tenure import MAIL_OUT, SEAT, Fence, Lease, Lost, Session, Tenure
+from actors.tenure import MAIL_OUT, Fence, Lease, Lost, Session, Tenure, resource_of
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that are claimed and attached at the same time: what a broker takes without queueing."""
@@ -284,7 +285,7 @@ class SeatSupervisor(Actor):
         ours = row is not None and row.preferred == self._spec.node
         ordered = ours and row is not None and ORDERED in row.about
         return Lease(
-            resource=SEAT + handle,
+            resource=resource_of(handle),
             owner=self._spec.owner,
             node=self._spec.node,
             epoch=(row.epoch if row else 0) + 1,
@@ -300,12 +301,16 @@ class SeatSupervisor(Actor):
         kind = "prepare_reclaim" if reclaim else "prepare"
         self.effect(self._spec.prepare(seat.handle), tag=self._tag(kind, seat))
 
-    def _establish(self, seat: _Seat, spec: SeatSpec, *, reclaim: bool) -> None:
+    def _establish(self, seat: _Seat, spec: SeatSpec | DutySpec, *, reclaim: bool) -> None:
         assert seat.tenure is not None
-        label = f"seat {seat.handle}"
-        address = self.spawn(
-            SeatActor, seat_plan(spec), self._gateway, name=label, supervision=FOR_EVER
-        )
+        if isinstance(spec, DutySpec):
+            plan = DutyPlan(spec)
+            address = self.spawn(DutyActor, plan, name=spec.name, supervision=FOR_EVER)
+        else:
+            label = f"seat {seat.handle}"
+            address = self.spawn(
+                SeatActor, seat_plan(spec), self._gateway, name=label, supervision=FOR_EVER
+            )
         seat.address = address
         self._by_address[address] = seat.handle
         if self._doubted:
@@ -381,9 +386,11 @@ class SeatSupervisor(Actor):
     def _on_prepared(self, seat: _Seat, ended: EffectEnded) -> None:
         if seat.machine.state is not handoff.State.ESTABLISHING:
             return  # it was given up or fenced meanwhile
-        if isinstance(ended.value, SeatSpec):
-            reclaim = ended.value.reclaim or _tag_of(ended).kind == "prepare_reclaim"
-            self._establish(seat, ended.value, reclaim=reclaim)
+        spec = ended.value
+        if isinstance(spec, SeatSpec | DutySpec):
+            told = isinstance(spec, SeatSpec) and spec.reclaim
+            reclaim = told or _tag_of(ended).kind == "prepare_reclaim"
+            self._establish(seat, spec, reclaim=reclaim)
             return
         known = isinstance(ended.error, BrokerError)
         log.error("seat_not_prepared", seat=seat.handle, error=repr(ended.error), known=known)

@@ -20,8 +20,7 @@ from actors.fleet import (
     SeatGone,
     SeatThere,
     TakeSeat,
-    labels_of,
-    works_seats,
+    member_of,
 )
 from actors.handoffs import ORDERED
 from actors.leases import (
@@ -32,10 +31,10 @@ from actors.leases import (
     SessionTaken,
 )
 from actors.machines.fleet_view import FleetView, Standing
-from actors.machines.placement import Board, Member, Moves, Place
+from actors.machines.placement import Board, Demand, Member, Moves, Place, may_work
 from actors.ports import BrokerError
 from actors.system import Actor, Address, EffectEnded, handles
-from actors.tenure import SEAT, Lease, Session, Watch
+from actors.tenure import Lease, Session, Watch, resource_of
 
 PASS_S: Final = 0.002
 PASS_S_A_SEAT: Final = 20e-6
@@ -250,7 +249,7 @@ class PlacementSupervisor(Actor):
 
     def _refused(self, wanted: MoveSeat) -> str:
         now = self.clock.monotonic()
-        holder = self._view.holder(SEAT + wanted.handle, now)
+        holder = self._view.holder(resource_of(wanted.handle), now)
         if holder != self._spec.node or wanted.handle not in self._working:
             return f"{wanted.handle} is not worked here, but on {holder or 'no node'}"
         if wanted.to == self._spec.node:
@@ -260,7 +259,11 @@ class PlacementSupervisor(Actor):
         if there is None:
             known = ", ".join(lease.node for lease in live)
             return f"no node {wanted.to} is in the fleet; there are: {known}"
-        return "" if works_seats(there) else f"{wanted.to} takes no seats"
+        demand = next(
+            (o.demand for o in self._spec.seats() or () if o.handle == wanted.handle), None
+        )
+        able = demand is not None and may_work(member_of(there), demand)
+        return "" if able else f"{wanted.to} may not work {wanted.handle}"
 
     @handles(LookAtFleet, urgent=True)
     def on_look_at(self, _: LookAtFleet, sender: Address) -> None:
@@ -316,23 +319,16 @@ class PlacementSupervisor(Actor):
     def _board(self, openings: Sequence[Opening], now: float) -> Board:
         spec, view = self._spec, self._view
         others = [lease for lease in view.live(now) if lease.node != spec.node]
-        mine = not self._leaving and works_seats(self._own_row())
-        members = [Member(spec.node, spec.labels, mine)] + [
-            Member(lease.node, labels_of(lease), works_seats(lease)) for lease in others
-        ]
+        own = Member(spec.node, spec.labels, not self._leaving, spec.roles)
+        members = [own, *(member_of(lease) for lease in others)]
         members.sort(key=lambda member: member.id)
         places = [self._place(opening, now) for opening in openings]
         wanted = {opening.handle for opening in openings}
         gone = [handle for handle in self._working if handle not in wanted]
         return Board(spec.node, members, places, gone)
 
-    def _own_row(self) -> Lease:
-        spec = self._spec
-        about = spec.about(leaving=self._leaving)
-        return Lease(resource="", owner=spec.owner, node=spec.node, epoch=0, session=0, about=about)
-
     def _place(self, opening: Opening, now: float) -> Place:
-        resource = SEAT + opening.handle
+        resource = resource_of(opening.handle)
         row = self._view.row(resource)
         holder = self._view.holder(resource, now)
         if holder:
@@ -383,15 +379,15 @@ class PlacementSupervisor(Actor):
             handle
             for handle in handles
             if handle not in self._working
-            and self._view.standing(SEAT + handle, now) is Standing.HELD
-            and self._view.holder(SEAT + handle, now) == mine
+            and self._view.standing(resource_of(handle), now) is Standing.HELD
+            and self._view.holder(resource_of(handle), now) == mine
         ]
 
     def _take(self, handle: str, now: float) -> None:
         if handle in self._working or self._not_before.get(handle, now) > now:
             return
         self._working[handle] = self._coming[handle] = None
-        resource = SEAT + handle
+        resource = resource_of(handle)
         row = self._view.row(resource)
         self.tell(self._seats, TakeSeat(handle, row, self._view.died(resource)))
 

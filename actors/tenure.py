@@ -29,11 +29,19 @@ __all__ = [
     "Session",
     "Tenure",
     "Watch",
+    "resource_of",
 ]
 
 NODE: Final = "node:"
 SEAT: Final = "seat:"
 WORKER: Final = "worker:"
+
+
+def resource_of(name: str) -> str:
+    """The resource of a seat's handle, or of a duty that is written `worker:NAME`; a handle
+    holds no colon."""
+    return name if name.startswith(WORKER) else SEAT + name
+
 
 MAIL_OUT: Final = "mail_out"
 """In the `about` of a seat's row that was released: what an earlier holder had in flight when it

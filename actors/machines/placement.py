@@ -17,21 +17,26 @@ from msgspec import Struct, field
 Reason: TypeAlias = Literal["gone", "role", "placement", "balance"]
 
 ANYWHERE: Final = ""
+SEATS: Final = "seats"
+WORKERS: Final = "workers"
 
 
 class Demand(Struct, frozen=True, order=True):
-    """Where a seat may be worked: on the node of this id (empty: any) that has every label."""
+    """Where a seat or a duty may be worked: on the node of this id (empty: any) that has every
+    label, and the role."""
 
     node: str = ANYWHERE
     labels: tuple[tuple[str, str], ...] = ()
+    role: str = SEATS
 
 
 class Member(Struct, frozen=True):
-    """A node whose session stands. `open`: it works seats and is not leaving."""
+    """A node whose session stands. `open`: it is not leaving. No stated `roles` are all."""
 
     id: str
     labels: Mapping[str, str] = field(default_factory=dict)
     open: bool = True
+    roles: tuple[str, ...] = ()
 
 
 class Place(Struct, frozen=True):
@@ -97,8 +102,10 @@ def fair_shares(board: Board) -> Moves:
 
 
 def may_work(member: Member, demand: Demand) -> bool:
-    """It is open, and is what the seat asks for."""
+    """It is open, and is what is asked for."""
     if not member.open or demand.node not in (ANYWHERE, member.id):
+        return False
+    if member.roles and demand.role not in member.roles:
         return False
     return all(member.labels.get(name) == value for name, value in demand.labels)
 
