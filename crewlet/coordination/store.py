@@ -66,9 +66,6 @@ CLAIMS: Final = Bucket("claims", age_s=300.0)
 FOLLOWERS: Final = Bucket("followers", age_s=30 * 24 * 3600.0)
 """Who is in a conversation, for 30 days after its last activity."""
 
-PRESENCE: Final = Bucket("presence")
-"""Which process serves the company; carries its own expiry."""
-
 PAUSES: Final = Bucket("pauses")
 """Which seats a person has paused: it outlives every node."""
 
@@ -89,7 +86,6 @@ BUCKETS: Final = (
     LEDGER,
     CLAIMS,
     FOLLOWERS,
-    PRESENCE,
     PAUSES,
     STATUS,
     RUNS,

@@ -15,24 +15,23 @@ CONCURRENCY = 64
 
 
 async def ensure_mailboxes(
-    broker: CompanyBroker, company: Company
+    broker: CompanyBroker, wanted: Sequence[Mailbox]
 ) -> tuple[frozenset[Mailbox], frozenset[Mailbox]]:
-    """Make the router's mailbox and every agent seat's inbox, where one is missing. Answers what
-    there is now, and which of it has mail in flight."""
+    """Make those that are missing. Answers what there is now, and which of it has mail in
+    flight."""
     states = [
         *await broker.list(topics.AGENT),
         *await broker.list(topics.NOTIFICATIONS),
     ]
     there = {state.mailbox for state in states}
-    wanted = mailboxes_of(company)
     await _ensure(broker, [box for box in wanted if box not in there])
     in_flight = frozenset(state.mailbox for state in states if state.in_flight)
     return frozenset({*there, *wanted}), in_flight
 
 
-def mailboxes_of(company: Company) -> Sequence[Mailbox]:
-    """The router's, then all inboxes. Control and reflect are made by the first node that takes
-    the seat: nobody writes to them before."""
+def first_mailboxes(company: Company) -> Sequence[Mailbox]:
+    """What the first deliveries need: the router's, then all inboxes. Control and reflect are
+    made by the first node that takes the seat: nobody writes to them before."""
     handles = [seat.handle for seat in company.agents()]
     return [topics.inbound(), *(topics.inbox_of(handle) for handle in handles)]
 

@@ -47,7 +47,7 @@ from crewlet.inbound.running import Turns
 from crewlet.node.data_folder import DataFolder
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
-from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.mailboxes import ensure_mailboxes, first_mailboxes
 from crewlet.node.pauses import PAUSED, Pauses
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
@@ -112,6 +112,7 @@ class Node:
         self._drained: NodeDrained | None = None
         self._watchdog = Watchdog(self._timing.valid_s) if watchdog else None
         self._looking: set[asyncio.Future[None]] = set()
+        self._opened: tuple[Company, list[Opening]] | None = None
 
     # -- life -------------------------------------------------------------------------
 
@@ -137,7 +138,7 @@ class Node:
         self.pauses = Pauses(self.broker.store, self.queue, self.clock)
         self._shared = SharedFleet(self, BucketLeases(self.broker.store), self._timing)
         self.fleet: FleetView = self._shared
-        there, in_flight = await ensure_mailboxes(self.broker, self.company)
+        there, in_flight = await ensure_mailboxes(self.broker, first_mailboxes(self.company))
         spec = self._spec(there, in_flight)
         self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
         self._closers.push_async_callback(self.runtime.stop)
@@ -350,7 +351,11 @@ class Node:
         return not roles or role in roles
 
     def _openings(self) -> list[Opening]:
-        return [Opening(seat.handle, _demand(seat)) for seat in self.company.agents()]
+        """Made once for a company: it is asked for at each pass over its seats."""
+        if self._opened is None or self._opened[0] is not self.company:
+            openings = [Opening(seat.handle, _demand(seat)) for seat in self.company.agents()]
+            self._opened = self.company, openings
+        return self._opened[1]
 
     def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
         """Called inside the actors: it may neither wait nor raise."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,6 +20,9 @@ from crewlet.node.view import NodeView
 
 NO_HANDLER: Final = "no handler"
 """The hold of a seat that nobody gave a handler: its mail waits, in order, at no cost."""
+
+AT_A_TIME: Final = 64
+"""Seats that are asked at once: thousands would keep one another, and the node, waiting."""
 
 
 class SeatRow(Struct, frozen=True, kw_only=True):
@@ -44,8 +47,18 @@ async def seat_rows(node: NodeView) -> list[SeatRow]:
     states: Mapping[Mailbox, MailboxState] = {
         state.mailbox: state for state in await node.broker.list(topics.INBOXES)
     }
-    rows = (_row(node, seat, states) for seat in node.company.seats)
-    return list(await asyncio.gather(*rows))
+    return await rows_of(node, node.company.seats, states)
+
+
+async def rows_of(
+    node: NodeView, seats: Sequence[Seat], states: Mapping[Mailbox, MailboxState]
+) -> list[SeatRow]:
+    """Of these seats, by what the broker says of their mailboxes."""
+    rows: list[SeatRow] = []
+    for start in range(0, len(seats), AT_A_TIME):
+        few = seats[start : start + AT_A_TIME]
+        rows += await asyncio.gather(*(_row(node, seat, states) for seat in few))
+    return rows
 
 
 async def seat_row(node: NodeView, seat: Seat) -> dict[str, Any]:
@@ -87,7 +100,10 @@ async def _state(node: NodeView, seat: Seat) -> str:
     owner = node.fleet.owner_of(seat.handle)
     if owner is not None and owner != node.node_id:
         return f"on {owner}"
-    described = await node.runtime.describe(seat.handle)
+    try:
+        described = await node.runtime.describe(seat.handle)
+    except TimeoutError:
+        return "silent"
     if described is None:
         return "absent"
     box = next(box for box in described.boxes if box.box == INBOX)

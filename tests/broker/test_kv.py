@@ -14,7 +14,7 @@ from crewlet.broker import kv, names
 from crewlet.broker.api import Api
 from crewlet.broker.jetstream import JetStreamBroker
 from crewlet.broker.kv import JetStreamStore
-from crewlet.coordination.store import CLAIMS, LEDGER, PRESENCE, Bucket, Conflict, Entry
+from crewlet.coordination.store import CHANNELS, CLAIMS, LEDGER, Bucket, Conflict, Entry
 from crewlet.errors import StoreUnavailable
 from tests.broker.real import connected, freeze, serving
 
@@ -105,22 +105,22 @@ def test_a_counter_under_contention_loses_no_step(tmp_path: Path) -> None:
     async def play() -> None:
         async with connected(tmp_path) as client:
             store = client.store
-            await store.create(PRESENCE, "n", b"0")
+            await store.create(CHANNELS, "n", b"0")
 
             async def step() -> None:
                 while True:
-                    entry = await store.get(PRESENCE, "n")
+                    entry = await store.get(CHANNELS, "n")
                     assert entry is not None
                     try:
                         await store.update(
-                            PRESENCE, "n", b"%d" % (int(entry.value) + 1), entry.revision
+                            CHANNELS, "n", b"%d" % (int(entry.value) + 1), entry.revision
                         )
                     except Conflict:
                         continue
                     return
 
             await asyncio.gather(*(step() for _ in range(40)))
-            entry = await store.get(PRESENCE, "n")
+            entry = await store.get(CHANNELS, "n")
             assert entry is not None and entry.value == b"40"
 
     asyncio.run(asyncio.wait_for(play(), 30))

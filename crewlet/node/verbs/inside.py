@@ -97,9 +97,11 @@ class InsideVerbs:
             row = msgspec.structs.asdict(turn)
             yield {**row, "state": state, "for_s": _since(now, turn.started_at)}
         seats = {turn.seat for turn in running}
-        for seat in self._node.company.agents():
-            if seat.handle not in seats and (key := await self._dispatched(seat.handle)):
-                yield {"seat": seat.handle, "conversation": key, "state": "waiting for a slot"}
+        lines = await self._node.runtime.in_flight()
+        handed = {topics.handle_of(line.mailbox.topic): None for line in lines}
+        for handle in handed:  # who was handed nothing has nothing to wait with
+            if handle and handle not in seats and (key := await self._dispatched(handle)):
+                yield {"seat": handle, "conversation": key, "state": "waiting for a slot"}
 
     async def _dispatched(self, handle: str) -> str | None:
         """The conversation that the seat's inbox is at."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import psutil
 from msgspec import Struct
 
 from actors.admin import Caller
-from crewlet.node.seats import SeatRow, seat_rows
+from actors.ports import MailboxState
+from crewlet import topics
+from crewlet.node.seats import SeatRow, rows_of
 from crewlet.node.verbs.operation import AnyOperation, Operation, Rows
 from crewlet.node.view import NodeView
 
@@ -36,32 +37,50 @@ class TopVerbs:
         return {"top": Operation(Look, self.top)}
 
     async def top(self, args: Look, caller: Caller) -> Rows:
+        """Only the busiest seats are asked how they stand: thousands that rest cost nothing."""
         node = self._node
-        agents = [row for row in await seat_rows(node) if row.kind == "agent"]
+        mail = {state.mailbox: state for state in await node.broker.list(topics.INBOXES)}
+        turns = {turn.seat for turn in node.turns.all_running()}
+        agents = [seat.handle for seat in node.company.agents()]
+        sizes = {handle: _size(mail.get(topics.inbox_of(handle))) for handle in agents}
+        busy = sorted(
+            (handle for handle in agents if sizes[handle] or handle in turns), key=_by(sizes)
+        )
+        named = [seat for handle in busy[: _most(args)] if (seat := node.company.seat(handle))]
         yield {
             "node": node.node_id,
             "at": node.clock.now(),
             "cpu_percent": self._process.cpu_percent(None),
             "rss_mib": round(self._process.memory_info().rss / MIB, 1),
             "running": len(node.turns.all_running()),
-            "waiting": sum(row.waiting or 0 for row in agents),
-            "in_flight": sum(row.in_flight or 0 for row in agents),
-            "states": dict(Counter(row.state.partition(" (")[0] for row in agents)),
-            "busiest": _busiest(agents, min(MOST, max(0, args.most))),
+            "waiting": sum(state.waiting for state in mail.values()),
+            "in_flight": sum(state.in_flight for state in mail.values()),
+            "seats": len(agents),
+            "here": sum(node.fleet.owner_of(handle) == node.node_id for handle in agents),
+            "busy": len(busy),
+            "busiest": [_row(row) for row in await rows_of(node, named, mail)],
         }
 
 
-def _busiest(agents: list[SeatRow], most: int) -> list[dict[str, Any]]:
-    """Those that work or have mail, the most mail first."""
-    busy = [row for row in agents if row.state != "idle" or row.waiting or row.in_flight]
-    busy.sort(key=lambda row: (-((row.waiting or 0) + (row.in_flight or 0)), row.handle))
-    return [
-        {
-            "handle": row.handle,
-            "state": row.state,
-            "waiting": row.waiting,
-            "in_flight": row.in_flight,
-            "turns": row.turns,
-        }
-        for row in busy[:most]
-    ]
+def _size(state: MailboxState | None) -> int:
+    return state.waiting + state.in_flight if state is not None else 0
+
+
+def _by(sizes: Mapping[str, int]) -> Callable[[str], tuple[int, str]]:
+    """The most mail first."""
+    return lambda handle: (-sizes[handle], handle)
+
+
+def _most(args: Look) -> int:
+    return min(MOST, max(0, args.most))
+
+
+def _row(row: SeatRow) -> dict[str, Any]:
+    return {
+        "handle": row.handle,
+        "owner": row.owner,
+        "state": row.state,
+        "waiting": row.waiting,
+        "in_flight": row.in_flight,
+        "turns": row.turns,
+    }
