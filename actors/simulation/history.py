@@ -95,6 +95,10 @@ class History:
         for kind in kinds:
             self._by_kind.setdefault(kind, []).append(hearer)
 
+    def hear_all(self, hearer: Hear) -> None:
+        """Call `hearer` with every record, after those that asked for its kind."""
+        self._hearers.append(hearer)
+
     def add(self, kind: str, **fields: object) -> None:
         """Something has just happened."""
         self.put(Record(self._now(), kind, **fields))  # type: ignore[arg-type]
@@ -107,6 +111,8 @@ class History:
         if self._trace is not None:
             self._trace.write(line + b"\n")
         for hearer in self._by_kind.get(record.kind, ()):
+            hearer(record)
+        for hearer in self._hearers:
             hearer(record)
 
     @property

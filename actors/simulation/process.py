@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 from actors.simulation.loop import Call, SimulatedLoop, enter
 from actors.simulation.world import World
@@ -21,6 +21,10 @@ from actors.system.clock import EPOCH
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+CALLS_A_ROUND: Final = 256
+"""Callbacks of one process before the others have their turn: no time passes meanwhile."""
 
 
 class Process(SimulatedLoop):
@@ -126,20 +130,23 @@ class Process(SimulatedLoop):
             self.world.runnable(self)
 
     def round(self) -> None:
-        self._scheduled = False
         ready = self._ready
+        if not ready or self.stopped:
+            self._scheduled = False
+            return
         enter(self)
         try:
             if self._fuse is None:
-                for _ in range(len(ready)):
+                for _ in range(CALLS_A_ROUND):
                     ready.popleft().run()
-                    if not self.alive:  # it was killed at a failpoint
+                    if not ready:  # it is done, or was killed at a failpoint
                         break
             else:
                 self._run_until_stopped()
         finally:
             enter(self.world)
-        if ready and not self._scheduled:
+            self._scheduled = False
+        if ready:
             self._schedule()
 
     def _run_until_stopped(self) -> None:

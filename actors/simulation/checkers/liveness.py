@@ -41,6 +41,7 @@ class Liveness(Checker):
         self._holder: dict[str, tuple[str, float]] = {}
         self._landed: dict[tuple[str, int], tuple[str, bool]] = {}
         self._orphans: dict[tuple[str, int], float] = {}
+        self._told: dict[tuple[str, int], None] = {}
         self._released: dict[str, float] = {}
         self._steady: float | None = None
         self._back: dict[tuple[str, int], None] = {}
@@ -167,7 +168,9 @@ class Liveness(Checker):
 
     def _judge(self, place: tuple[str, int], now: float, since: float) -> None:
         if self.calm is not None and now - since > self.rules.reclaim_s + SLACK_S:
-            self._orphans.pop(place, None)
+            if place in self._told:
+                return
+            self._told[place] = None
             owner, landed = self._landed.get(place, ("nobody", False))
             how = "has" if landed else "never got"
             self.fail("L3", f"{place[0]} {place[1]} is out, and {owner} {how} it")

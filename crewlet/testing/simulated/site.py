@@ -71,10 +71,10 @@ class TwinOffice:
 class TwinSite:
     """`actors.simulation.site.Site` over a MemoryBroker, with the lean turn."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, seats: Sequence[str] = ()) -> None:
         self.fleet = fleet
         self.twin = MemoryBroker()
-        self.seats: Sequence[str] = [f"s{n}" for n in range(fleet.plan.knobs.seats)]
+        self.seats: Sequence[str] = seats or [f"s{n}" for n in range(fleet.plan.knobs.seats)]
         self.temper = Temper(fleet.plan.knobs, fleet.plan.seed)
         self._inboxes: Mapping[Mailbox, str] = {topics.inbox_of(seat): seat for seat in self.seats}
         self._old: Mapping[str, dict[str, Entry]] | None = None
@@ -123,7 +123,7 @@ class TwinSite:
             node=host.name,
             owner=host.id,
             seats=lambda: [Opening(seat) for seat in self.seats],
-            prepare=partial(self._prepare, host, Ledger(store), store),
+            prepare=partial(self.prepare_seat, host, store),
             seal=host.name if self._seals else "",
             timing=self.fleet.timing,
         )
@@ -140,14 +140,19 @@ class TwinSite:
     def _fallen(self, host: Host, reason: str) -> None:
         self.fleet.fail("code", f"the actors of {host.id} came down: {reason}"[:500])
 
-    async def _prepare(self, host: Host, ledger: Ledger, store: LinkedStore, seat: str) -> SeatSpec:
-        turn = LeanTurn(host, seat, ledger, store, self.temper, self.seat_of)
+    async def prepare_seat(self, host: Host, store: LinkedStore, seat: str) -> SeatSpec:
+        """The seat as a node would make it."""
+        turn = LeanTurn(host, seat, Ledger(store), store, self.temper, self.seat_of)
         return SeatSpec(
             handle=seat,
             inbox=Consumed(topics.inbox_of(seat), read, turn.run, self._options, HURRIED),
-            control=Consumed(topics.control_of(seat), _plain, _ack),
-            reflect=Consumed(topics.reflect_of(seat), _plain, _ack),
+            control=Consumed(topics.control_of(seat), plain, ack),
+            reflect=Consumed(topics.reflect_of(seat), plain, ack),
         )
+
+    def body(self, posting: Posting) -> bytes:
+        """The bytes of a message of the workload."""
+        return write(posting)
 
     def _options(self) -> BatchOptions:
         knobs = self.fleet.plan.knobs
@@ -157,7 +162,7 @@ class TwinSite:
 
     async def publish(self, posting: Posting) -> tuple[int, bool]:
         topic = topics.inbox(posting.seat)
-        receipt = await self._outside.publish(topic, write(posting), message_id=posting.msg)
+        receipt = await self._outside.publish(topic, self.body(posting), message_id=posting.msg)
         return receipt.position, receipt.duplicate
 
     async def publish_nowhere(self, msg: str) -> bool:
@@ -244,9 +249,11 @@ async def _started(client: MemoryClient) -> None:
             return
 
 
-def _plain(delivery: Delivery) -> Letter:
+def plain(delivery: Delivery) -> Letter:
+    """Of a mailbox whose mail says nothing here."""
     return Letter(delivery, delivery.message_id, delivery.message_id, None, None)
 
 
-async def _ack(partition: Partition) -> Outcome:
+async def ack(partition: Partition) -> Outcome:
+    """Done, whatever it was."""
     return Ack()

@@ -1,0 +1,165 @@
+"""An embedder's company as the simulated fleet: the seats of his file, his handler, the full
+dispatch."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, cast
+
+from actors.delivery import BatchOptions, Letter, Mailbox, Outcome, Partition, Partly
+from actors.ports import Consumed
+from actors.seat import SeatSpec
+from actors.simulation.fleet import Fleet
+from actors.simulation.host import Host
+from actors.simulation.site import Posting
+from actors.system.clock import EPOCH
+from actors.tenure import Fenced
+from crewlet import topics
+from crewlet.broker.port import CompanyBroker
+from crewlet.company import Company, Seat
+from crewlet.events import Event, Trace, encode
+from crewlet.events import catalogue as types
+from crewlet.events.types import TaskAssigned
+from crewlet.handlers.outcomes import outcome_of, raised
+from crewlet.inbound.dispatch import Dispatch, Services
+from crewlet.inbound.followers import Followers
+from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.letters import PARTITION_KEY, read
+from crewlet.inbound.running import Turns
+from crewlet.queue import Publisher
+from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, plain
+from crewlet.testing.simulated.store import LinkedStore
+from crewlet.turn import Turn
+
+Answer = Callable[[Turn], Any]
+"""The handler under test: a function of a turn, async or not. It may not start threads."""
+
+TURN_TIMEOUT_S = 60.0
+
+
+class CompanySite(TwinSite):
+    """`texts` is what people ask of the seats: one of them is the body of each message."""
+
+    def __init__(
+        self, fleet: Fleet, company: Company, handler: Answer, texts: Sequence[str]
+    ) -> None:
+        super().__init__(fleet, [seat.handle for seat in company.agents()])
+        self._company = company
+        self._handler = handler
+        self._texts = texts
+        self._by_handle: Mapping[str, Seat] = {seat.handle: seat for seat in company.agents()}
+
+    def body(self, posting: Posting) -> bytes:
+        """A task for the seat, with the key and the timestamp of the workload."""
+        text = self._texts[sum(posting.msg.encode()) % len(self._texts)]
+        event = Event.new(
+            types.TASK_ASSIGNED,
+            id=posting.msg,
+            at=EPOCH + timedelta(seconds=posting.stamp),
+            trace=Trace(trace_id="0" * 31 + "1", span_id="0" * 15 + "1"),
+            payload={"recipient_handle": posting.seat, PARTITION_KEY: posting.key},
+            body=TaskAssigned(handle=posting.seat, text=text, sender="simulation"),
+        )
+        return encode(event)
+
+    async def prepare_seat(self, host: Host, store: LinkedStore, seat: str) -> SeatSpec:
+        """As the node does it."""
+        queue = Publisher(cast(CompanyBroker, host.broker), node_id=host.name, clock=host.clock)
+        services = Services(
+            company=self._company.name,
+            node_id=host.name,
+            queue=queue,
+            ledger=Ledger(store),
+            followers=Followers(store),
+            turns=Turns(64),
+            clock=host.clock,
+        )
+        turn = FullTurn(host, seat, store, self._handler, self.seat_of)
+        dispatch = Dispatch(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S, services)
+        turn.dispatched = dispatch.run
+        return SeatSpec(
+            handle=seat,
+            inbox=Consumed(topics.inbox_of(seat), read, turn.run, self._batches, HURRIED),
+            control=Consumed(topics.control_of(seat), plain, ack),
+            reflect=Consumed(topics.reflect_of(seat), plain, ack),
+        )
+
+    def _batches(self) -> BatchOptions:
+        return self._company.batch_options
+
+
+class FullTurn:
+    """The dispatch of one seat in one process, written down as it goes."""
+
+    def __init__(
+        self,
+        host: Host,
+        seat: str,
+        store: LinkedStore,
+        handler: Answer,
+        seat_of: Callable[[Mailbox], str],
+    ) -> None:
+        self.dispatched: Callable[[Partition], Awaitable[Outcome | Partly]]
+        self._host = host
+        self._seat = seat
+        self._store = store
+        self._handler = handler
+        self._seat_of = seat_of
+        self._letters: dict[str, Letter] = {}
+        self._partition: Partition
+        self._asked = 0.0
+        self._unread = 0
+        self._running = False
+
+    async def run(self, partition: Partition) -> Outcome | Partly:
+        self._partition, self._asked = partition, self._host.wire.world.now
+        self._unread, self._running = self._store.unread, False
+        self._letters = {letter.id: letter for letter in partition.letters}
+        code = "cut"
+        try:
+            outcome = await self.dispatched(partition)
+            rest = outcome.rest if isinstance(outcome, Partly) else outcome
+            code = type(rest).__name__.lower()
+            if isinstance(outcome, Partly) or not self._running:
+                self._skipped(outcome)
+        except Fenced:
+            code = "fenced"
+            raise
+        finally:
+            if self._running:
+                self._note("turn_end", code=code)
+        return outcome
+
+    def _skipped(self, outcome: Outcome | Partly) -> None:
+        done = outcome.done if isinstance(outcome, Partly) else tuple(self._letters)
+        for letter in (self._letters[id] for id in done if id in self._letters):
+            self._host.note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
+
+    async def handle(self, turn: Turn) -> Outcome:
+        """What the dispatch believes to be the seat's handler."""
+        self._running = True
+        self._note("turn_start", key=self._partition.key, pos=len(turn.events), sent=self._asked)
+        unread = self._store.unread > self._unread
+        for event in turn.events:
+            letter = self._letters[event.id]
+            of = "unread" if unread else self._seat_of(letter.delivery.mailbox)
+            stamp = round((letter.timestamp or 0.0) - EPOCH.timestamp(), 6)
+            self._host.note(
+                "turn_letter", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
+                dc=letter.delivery.count or 0, sent=stamp, code=of,
+            )  # fmt: skip
+        try:
+            answer = self._handler(turn)
+            return outcome_of(await answer if inspect.isawaitable(answer) else answer)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            return raised(error)
+
+    def _note(self, kind: str, **fields: object) -> None:
+        fence = self._partition.fence
+        revision = fence.revision if fence else 0
+        self._host.note(kind, seat=self._seat, fence=revision, **fields)

@@ -1,0 +1,323 @@
+"""Every promise has a history that breaks it, and one close by that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from actors.simulation.checkers import Audit, Checker, Liveness, Retained, Rules
+from tests.simulation.histories import (
+    HELD,
+    Line,
+    at,
+    completed,
+    delivered,
+    ended,
+    judge,
+    n1,
+    n2,
+    published,
+    settled,
+    started,
+    worked,
+)
+
+GOOD: dict[str, list[Line]] = {
+    "a message is worked": worked(1),
+    "S1 the fence rises": [
+        at(1.0, "release", **n1(seat="dev", fence=8, dc=1)),
+        at(1.1, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
+    ],
+    "S2 its session was ended after a ttl": [
+        at(21.0, "session_over", node="n1", dc=1, code="peer"),
+        at(21.1, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
+    ],
+    "S2 an heir need not wait": [
+        at(1.0, "session", node="n1", inc=2, dc=2, sent=0.9, code="heir"),
+    ],
+    "S3 in time": started(1, t=6.0),
+    "S3 stopped between the check and the start": [
+        at(9.0, "fault", **n1(code="resume")),
+        *started(1, t=9.0),
+    ],
+    "S5 after the lift": [
+        at(1.0, "hold", **n1(seat="dev", code="op")),
+        at(2.0, "lift", **n1(seat="dev", code="op")),
+        *started(1),
+    ],
+    "S8 nobody there, and told so": [at(1.0, "pub_none", seat="nobody", msg="x")],
+    "S10 the ledger could not be read": [
+        *published(1), *delivered(1), *started(1), *completed(1), *ended(),
+        *delivered(1, t=5.0, dc=2), *started(1, t=5.5, dc=2, code="unread"),
+    ],
+    "S13 back in order, and first": [
+        *published(1), *published(2), *published(3),
+        *delivered(1), *delivered(2), *settled("defer", 1), *settled("defer", 2),
+        *delivered(1, t=5.0, dc=2), *delivered(2, t=5.0, dc=2), *delivered(3, t=5.0),
+    ],
+    "S14 a longer wait for each failure": [
+        *published(1),
+        *delivered(1), *started(1), *ended(code="nak"), *settled("nak", 1, sent=1.0),
+        *delivered(1, t=5.2, dc=2), *started(1, t=5.3, dc=2), *ended(t=5.4, code="nak"),
+        *settled("nak", 1, t=5.5, dc=2, sent=2.0),
+    ],
+    "S15 the same one, published again": [
+        *published(1), at(1.5, "pub_ack", seat="dev", msg="m1", seq=1, code="dup"),
+    ],
+    "S17 the oldest conversation first": [
+        *published(1, key="a"), *published(2, key="b"),
+        *delivered(1), *delivered(2),
+        *started(1, key="a"), *ended(t=3.1), *started(2, t=3.2, key="b"),
+    ],
+    "S19 while the fetch was still ending": [
+        *published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=3.0),
+    ],
+}  # fmt: skip
+
+BAD: dict[str, tuple[str, list[Line]]] = {
+    "an older epoch": (
+        "S1",
+        [
+            at(1.0, "release", **n1(seat="dev", fence=8, dc=1)),
+            at(1.1, "grant", **n2(seat="dev", fence=9, dc=1, pos=1)),
+        ],
+    ),
+    "an older fence": (
+        "S1",
+        [
+            at(1.0, "release", **n1(seat="dev", fence=8, dc=1)),
+            at(1.1, "grant", **n2(seat="dev", fence=6, dc=2, pos=1)),
+        ],
+    ),
+    "released by somebody else": ("S1", [at(1.0, "release", **n2(seat="dev", fence=8, dc=1))]),
+    "granted while a session stands": (
+        "S2",
+        [at(9.0, "grant", **n2(seat="dev", fence=9, dc=2, pos=1))],
+    ),
+    "ended before the ttl": ("S2", [at(12.0, "session_over", node="n1", dc=1, code="peer")]),
+    "an ended session renewed": (
+        "S2",
+        [
+            at(21.0, "session_over", node="n1", dc=1, code="peer"),
+            at(21.5, "session", **n1(dc=1, sent=21.4)),
+        ],
+    ),
+    "a turn long after the last renewal": ("S3", started(1, t=7.0)),
+    "completed under an old fence": (
+        "S4",
+        [
+            *published(1),
+            at(21.0, "session_over", node="n1", dc=1, code="peer"),
+            at(21.1, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
+            *completed(1, t=22.0),
+        ],
+    ),
+    "completed after the release": (
+        "S4",
+        [
+            *published(1),
+            at(1.0, "release", **n1(seat="dev", fence=8, dc=1)),
+            *completed(1),
+        ],
+    ),
+    "two turns at once": ("S5", [*started(1), *started(2, t=3.1)]),
+    "a turn of a held seat": ("S5", [at(2.0, "hold", **n1(seat="dev", code="op")), *started(1)]),
+    "removed before it was worked": ("S7", [*published(1), *delivered(1), *settled("ack", 1)]),
+    "accepted without a mailbox": ("S8", [at(1.0, "pub_ack", seat="nobody", msg="x", seq=1)]),
+    "refused although there is one": ("S8", [at(1.0, "pub_none", seat="dev", msg="x")]),
+    "completed twice": ("S9", [*published(1), *completed(1), *completed(1, t=4.5)]),
+    "worked although the ledger has it": (
+        "S10",
+        [*published(1), *completed(1), *delivered(1, t=4.5), *started(1, t=5.0)],
+    ),
+    "a count that fell": (
+        "S11",
+        [*published(1), *delivered(1, dc=3), *delivered(1, t=5.0, dc=3)],
+    ),
+    "worked beyond its budget": (
+        "S12",
+        [*published(1), *delivered(1, dc=26), *started(1, dc=26)],
+    ),
+    "back in the wrong order": (
+        "S13",
+        [
+            *published(1), *published(2), *published(3, key="z"),
+            *delivered(1), *delivered(2), *delivered(3),
+            *settled("defer", 3), *settled("defer", 2), *settled("defer", 1),
+        ],
+    ),
+    "new mail before what went back": (
+        "S13",
+        [*published(1), *published(2), *delivered(1), *settled("defer", 1), *delivered(2, t=5.0)],
+    ),
+    "a flat backoff": (
+        "S14",
+        [
+            *published(1),
+            *delivered(1), *started(1), *ended(code="nak"), *settled("nak", 1, sent=1.0),
+            *delivered(1, t=5.2, dc=2), *started(1, t=5.3, dc=2), *ended(t=5.4, code="nak"),
+            *settled("nak", 1, t=5.5, dc=2, sent=1.0),
+        ],
+    ),
+    "published anew by a defer": (
+        "S15",
+        [*published(1), *delivered(1), at(5.0, "deliver", **n1(seat="dev", msg="m1", seq=9, dc=1))],
+    ),
+    "a failure that takes others along": (
+        "S16",
+        [
+            *published(1), *published(2, key="z"), *delivered(1), *delivered(2),
+            *started(1), *ended(code="nak"), *settled("nak", 2, sent=1.0),
+        ],
+    ),
+    "the youngest conversation first": (
+        "S17",
+        [
+            *published(1, key="a"), *published(2, key="b"), *delivered(1), *delivered(2),
+            *started(2, key="b"),
+        ],
+    ),
+    "letters out of order": (
+        "S17",
+        [
+            *published(1), *published(2), *delivered(1), *delivered(2), *started(2),
+            at(3.0, "turn_letter", **n1(seat="dev", msg="m1", seq=1, dc=1, sent=1.0, code="dev")),
+        ],
+    ),
+    "two conversations in one turn": (
+        "S17",
+        [
+            *published(1, key="a"), *published(2, key="b"), *delivered(1), *delivered(2),
+            *started(1, key="a"),
+            at(3.0, "turn_letter", **n1(seat="dev", msg="m2", seq=2, dc=1, sent=2.0, code="dev")),
+        ],
+    ),
+    "more than a drain": (
+        "S18",
+        [at(3.0, "turn_start", **n1(seat="dev", fence=7, key="k", pos=101, sent=3.0))],
+    ),
+    "handed to a held seat": (
+        "S19",
+        [*published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=9.0)],
+    ),
+    "another seat's mail": ("S21", [*published(1), *delivered(1), *started(1, code="ops")]),
+    "passed by for ever": (
+        "L5",
+        [
+            *published(1), *delivered(1),
+            *(line for n in range(8) for line in
+              [*started(100 + n, t=3.0 + n / 10), *ended(t=3.05 + n / 10)]),
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_history_breaks_nothing(name: str):
+    assert judge([*HELD, *GOOD[name]]) == []
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_history_breaks_the_promise_it_is_about(name: str):
+    invariant, lines = BAD[name]
+    rules = Rules(max_batch=3) if invariant == "L5" else Rules()
+    broken = judge([*HELD, *lines], rules=rules)
+    assert broken and set(broken) == {invariant}
+
+
+# -- at the end --------------------------------------------------------------------------
+
+
+def test_at_the_end_everything_is_in_one_place():
+    assert judge([*HELD, *worked(1)], audit=Audit()) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "audit", "broken"),
+    [
+        ([*published(1)], Audit(), ["S6"]),
+        (worked(1), Audit((Retained("dev", 1, 1),)), ["S6", "L4"]),
+        ([], Audit((Retained("dev", 9, 1),)), ["S6", "L4"]),
+        ([*published(1)], Audit((Retained("dev", 1, 3),)), ["L4"]),
+        ([*published(1)], Audit((Retained("dev", 1, 25, stuck=True),)), ["S12"]),
+        ([*published(1)], Audit((Retained("dev", 1, 3),), frozenset({"dev"})), []),
+        ([*published(1), at(5.0, "delete", seat="dev")], Audit(), []),
+    ],
+)
+def test_the_audit(lines: list[Line], audit: Audit, broken: list[str]):
+    assert judge([*HELD, *lines], audit=audit) == broken
+
+
+# -- liveness ----------------------------------------------------------------------------
+
+
+def ticks(until: float, out: Sequence[tuple[str, int]], alive: dict[str, bool]):
+    def then(checkers: Sequence[Checker]) -> None:
+        (liveness,) = [one for one in checkers if isinstance(one, Liveness)]
+        for half in range(int(until * 2)):
+            liveness.tick(10.0 + half / 2, out, alive)
+
+    return then
+
+
+CALM = [*HELD, at(10.0, "calm")]
+
+
+def test_a_dead_node_s_mail_is_delivered_in_time():
+    drill = at(11.0, "drill", seat="dev", code="crash")
+    late = [at(40.0, "deliver", **n2(seat="dev", msg="m1", seq=1, dc=2))]
+    soon = [at(31.0, "deliver", **n2(seat="dev", msg="m1", seq=1, dc=2))]
+    assert judge([*CALM, drill, *soon]) == []
+    assert judge([*CALM, drill, *late]) == ["L1"]
+    assert judge([*CALM, drill], then=ticks(30.0, [], {})) == ["L1"]
+
+
+def test_who_comes_after_is_at_work_at_once():
+    leave = [
+        at(11.0, "drill", seat="dev", code="leave"),
+        at(11.1, "release", **n1(seat="dev", fence=8, dc=1)),
+        at(11.11, "session", **n2(dc=1, sent=11.1)),
+        at(11.12, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
+    ]
+
+    def turn(t: float) -> Line:
+        return at(t, "turn_start", **n2(seat="dev", fence=9, key="k", pos=1, sent=t))
+
+    assert judge([*CALM, *leave, turn(11.2)]) == []
+    assert judge([*CALM, *leave, turn(13.2)]) == ["L2"]
+
+
+def test_mail_in_nobody_s_hands_is_taken_back():
+    lost = [at(12.0, "deliver", **n1(seat="dev", msg="m1", seq=1, dc=1))]
+    there = [*lost, at(12.01, "got", **n1(seat="dev", seq=1, dc=1))]
+    out, alive = [("dev", 1)], {"n1#1": True}
+    assert judge([*CALM, *there], then=ticks(10.0, out, alive)) == []
+    assert judge([*CALM, *lost], then=ticks(10.0, out, alive)) == ["L3"]
+
+
+def test_a_lost_leader_moves_no_seat():
+    moved = [
+        at(15.0, "release", **n1(seat="dev", fence=8, dc=1)),
+        at(15.1, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
+    ]
+    drill = [at(11.0, "drill", code="leader_loss"), at(14.0, "drill", code="leader_back")]
+    assert judge([*CALM, *drill, *moved]) == []
+    assert judge([*CALM, drill[0], *moved]) == ["L7"]
+
+
+def test_what_is_lifted_is_worked_at_once():
+    lift = at(11.0, "drill", seat="dev", code="lift")
+    assert judge([*CALM, lift, *delivered(1, t=11.2)]) == []
+    assert judge([*CALM, lift, *delivered(1, t=13.0)]) == ["L8"]
+
+
+def test_what_is_known_to_be_missed_is_counted_and_not_failed():
+    forgotten = [
+        *CALM, *published(1), *delivered(1, t=12.0), *settled("defer", 1, t=12.1),
+        at(12.2, "fault", code="broker_restart"),
+    ]  # fmt: skip
+    out, alive = [("dev", 1)], {"n1#1": True}
+    assert judge(forgotten, then=ticks(10.0, out, alive)) == []
+    strict = judge(forgotten, then=ticks(10.0, out, alive), rules=Rules(excuse=False))
+    assert strict == ["L3"]
