@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up fleet test lint types imports tests thespian certified mutants long bench clean
+.PHONY: help up fleet test lint types imports tests thespian certified mutants long chaos bench clean
 
 help:
 	@echo "make up         run the demo company (Ctrl-C stops it)"
@@ -16,6 +16,7 @@ help:
 	@echo "make certified  which promises of docs/contract.md a passing test shows"
 	@echo "make mutants    plant each known fault and see its case fail"
 	@echo "make bench      the benchmarks"
+	@echo "make chaos      real processes under kills, stops and cuts, for 40 minutes"
 	@echo "make long       what takes too long for every run"
 	@echo "make clean      remove the environment and what was built"
 
@@ -62,6 +63,16 @@ mutants: $(STAMP)
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout=3600
 	$(BIN)/python -m tests.mutants
+
+# What a fleet is to survive: 200 kills, 100 stops, 50 partitions, 100,000 messages, in as far as
+# the minutes allow. MINUTES, SEED and SERVERS (1 or 3) may be given.
+MINUTES ?= 40
+SEED ?= 1
+SERVERS ?= 1
+chaos: $(STAMP)
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --seed $(SEED) --servers $(SERVERS) \
+		--messages 100000 --kills 200 --stops 100 --partitions 50 --broker-kills 20 \
+		--broker-stops 10 --moves 40 --rolls 20
 
 # The peers come with an extra that the runtime never needs.
 bench: $(STAMP)

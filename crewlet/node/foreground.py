@@ -37,6 +37,9 @@ REFUSED: Final = 3
 SECRET: Final = "CREWLET_GITHUB_SECRET"  # noqa: S105 - the variable's name
 DEMO: Final = Path(__file__).parent.parent / "demo" / "company.yaml"
 
+REFUSAL_S: Final = 10.0
+"""How long a start that cannot succeed may take to say why."""
+
 LEFT_OVER_S: Final = 1.0
 """How long tasks that outlived the node may take to notice; then the process leaves anyway."""
 
@@ -120,10 +123,12 @@ async def _serve(
     starting = asyncio.ensure_future(node.start())
     asked = asyncio.ensure_future(node.stopping.wait())
     await asyncio.wait((starting, asked), return_when=asyncio.FIRST_COMPLETED)
+    if node.lost:  # its id is another's: the start itself says so
+        await asyncio.wait((starting,), timeout=REFUSAL_S)
     if not starting.done():  # told to stop before it was up: take down what there is
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-        return OK
+        return REFUSED if node.lost else OK
     starting.result()
     reap_orphans()
     say = _Say(quiet)
