@@ -29,6 +29,7 @@ Examples:
 
 BUSIEST = (
     Column("handle"),
+    Column("owner"),
     Column("state"),
     Column("waiting"),
     Column("in_flight"),
@@ -83,16 +84,14 @@ def _drawn(look: Mapping[str, Any]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    states = ", ".join(f"{number} {state}" for state, number in sorted(look["states"].items()))
     head = (
         f"{look['node']}  cpu {look['cpu_percent']:.0f} %  rss {look['rss_mib']:.0f} MiB  "
         f"turns {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}"
     )
+    seats = f"{look['seats']} seats, {look['here']} of them here, {look['busy']} busy"
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for column in BUSIEST:
         table.add_column(column.title, overflow="ellipsis", no_wrap=True)
     for row in look["busiest"]:
         table.add_row(*(Text(visible(cell(row.get(column.key)))) for column in BUSIEST))
-    return Group(
-        Text(visible(head), style="bold"), Text(visible(f"seats: {states}")), Text(), table
-    )
+    return Group(Text(visible(head), style="bold"), Text(seats), Text(), table)

@@ -175,7 +175,7 @@ def test_top_is_live_until_ctrl_c(terminal: Callable[..., Terminal], operated: R
     top = terminal("top", "--every", "0.2")
     top.until("working")
     operated.loop.call_soon_threadsafe(operated.go.set)
-    top.until("seats: 2 idle")
+    top.until("2 seats, 2 of them here, 0 busy")
     top.type(CTRL_C)
     assert top.process.wait(20) == 0
 
