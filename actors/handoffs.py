@@ -244,9 +244,8 @@ class SeatSupervisor(Actor):
         self._report_drained()
 
     def _report_drained(self) -> None:
-        undead = [h for h, s in self._seats.items() if s.machine.state in _STUCK]
-        if self._drainer is not None and len(undead) == len(self._seats):
-            self.tell(self._drainer, SeatsDrained(tuple(self._cut), tuple(undead)))
+        if self._drainer is not None and all(map(_is_stuck, self._seats.values())):
+            self.tell(self._drainer, SeatsDrained(tuple(self._cut), tuple(self._seats)))
 
     # -- the machines -------------------------------------------------------------------
 
@@ -405,7 +404,10 @@ class SeatSupervisor(Actor):
 
 
 _BEATEN: Final = (handoff.State.UNDEAD, handoff.State.RELEASING)
-_STUCK: Final = (handoff.State.UNDEAD,)
+
+
+def _is_stuck(seat: _Seat) -> bool:
+    return seat.machine.state is handoff.State.UNDEAD
 
 
 def _tag_of(ended: EffectEnded) -> _Tag:

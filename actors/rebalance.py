@@ -6,7 +6,7 @@ at once, sessions that fell silent are ended, and giving up for the sake of bala
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -31,10 +31,10 @@ from actors.leases import (
     SessionTaken,
 )
 from actors.machines.fleet_view import FleetView, Standing
-from actors.machines.placement import Board, Demand, Member, Moves, Place, may_work
+from actors.machines.placement import Board, Member, Moves, Place, may_work
 from actors.ports import BrokerError
 from actors.system import Actor, Address, EffectEnded, handles
-from actors.tenure import Lease, Session, Watch, resource_of
+from actors.tenure import NODE, Lease, Session, Watch, resource_of
 
 PASS_S: Final = 0.002
 PASS_S_A_SEAT: Final = 20e-6
@@ -71,6 +71,12 @@ class StopTaking(Struct, frozen=True):
     """This node leaves (`on`), or stays after all."""
 
     on: bool
+
+
+class NewLabels(Struct, frozen=True):
+    """What this node offers from now on."""
+
+    labels: Mapping[str, str]
 
 
 class MoveSeat(Struct, frozen=True):
@@ -129,6 +135,7 @@ class PlacementSupervisor(Actor):
         self._seen = False
         self._asker: Address | None = None
         self._leaving = False
+        self._labels = spec.labels
         self._working: dict[str, None] = {}
         self._letting_go: dict[str, None] = {}
         self._coming: dict[str, None] = {}
@@ -142,6 +149,7 @@ class PlacementSupervisor(Actor):
         self._take_from = float("inf")
         self._due = float("inf")
         self._last_pass = float("-inf")
+        self._openings = 0
 
     # -- hearing ------------------------------------------------------------------------
 
@@ -164,8 +172,16 @@ class PlacementSupervisor(Actor):
 
     @handles(_Heard)
     def on_heard(self, heard: _Heard, sender: Address) -> None:
-        if self._view.saw(heard.lease, self.clock.monotonic()):
+        now, lease = self.clock.monotonic(), heard.lease
+        if self._view.saw(lease, now) and self._bears_on_us(lease, now):
             self._soon(0.0)
+
+    def _bears_on_us(self, lease: Lease, now: float) -> bool:
+        """A seat that somebody took leaves nothing to do before the next sweep, and whoever
+        leaves takes none: thousands of such rows come one by one."""
+        if lease.resource.startswith(NODE):
+            return True
+        return not self._leaving and not self._view.holder(lease.resource, now)
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
@@ -240,6 +256,11 @@ class PlacementSupervisor(Actor):
         self._leaving = wanted.on
         self._soon(0.0)
 
+    @handles(NewLabels)
+    def on_labels(self, changed: NewLabels, sender: Address) -> None:
+        self._labels = changed.labels
+        self._soon(0.0)
+
     @handles(MoveSeat)
     def on_move(self, wanted: MoveSeat, sender: Address) -> None:
         refused = self._refused(wanted)
@@ -278,7 +299,7 @@ class PlacementSupervisor(Actor):
     def _soon(self, after_s: float) -> None:
         """A pass in so many seconds, unless one is due before; never two in a breath."""
         now = self.clock.monotonic()
-        breath = PASS_S + PASS_S_A_SEAT * len(self._working)
+        breath = PASS_S + PASS_S_A_SEAT * self._openings
         due = max(now + after_s, self._last_pass + breath)
         if due < self._due:
             self._due = due
@@ -302,6 +323,7 @@ class PlacementSupervisor(Actor):
         if openings is None:  # unknown is never absent
             log.warning("placement_skipped", reason="the company cannot be read")
             return
+        self._openings = len(openings)
         board = self._board(openings, now)
         moves = self._spec.strategy(board)
         self._say_unplaceable(moves)
@@ -319,7 +341,7 @@ class PlacementSupervisor(Actor):
     def _board(self, openings: Sequence[Opening], now: float) -> Board:
         spec, view = self._spec, self._view
         others = [lease for lease in view.live(now) if lease.node != spec.node]
-        own = Member(spec.node, spec.labels, not self._leaving, spec.roles)
+        own = Member(spec.node, self._labels, not self._leaving, spec.roles)
         members = [own, *(member_of(lease) for lease in others)]
         members.sort(key=lambda member: member.id)
         places = [self._place(opening, now) for opening in openings]

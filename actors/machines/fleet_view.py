@@ -27,7 +27,7 @@ class FleetView:
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
         self._nodes: dict[str, Lease] = {}
-        self._heard: dict[str, float] = {}
+        self._silent_at: dict[str, float] = {}
         self._held: dict[str, Lease] = {}
         self._freed: dict[str, float] = {}
 
@@ -40,7 +40,7 @@ class FleetView:
             return False
         rows[key] = lease
         if rows is self._nodes:
-            self._heard[key] = now
+            self._silent_at[key] = now + patience_s(lease.about, self._timing.ttl_s)
             return known is None or _differs(known, lease)
         return True
 
@@ -71,13 +71,10 @@ class FleetView:
     def next_silence(self) -> float:
         """When the next session will have been silent for a TTL, unless it is renewed."""
         standing = (node for node, lease in self._nodes.items() if not lease.released)
-        return min((self._silent_at(node) for node in standing), default=float("inf"))
+        return min((self._silent_at[node] for node in standing), default=float("inf"))
 
     def _silent(self, node: str, now: float) -> bool:
-        return now >= self._silent_at(node)
-
-    def _silent_at(self, node: str) -> float:
-        return self._heard[node] + patience_s(self._nodes[node].about, self._timing.ttl_s)
+        return now >= self._silent_at[node]
 
     # -- what is held -----------------------------------------------------------------------
 
