@@ -61,11 +61,11 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     shed_limit: int = 2
     tell: Tell = _silent
 
-    def about(self, *, leaving: bool) -> dict[str, str]:
-        """The row of this node's session."""
-        labels = {LABEL + name: value for name, value in sorted(self.labels.items())}
+    def about(self, *, leaving: bool, labels: Mapping[str, str]) -> dict[str, str]:
+        """The row of this node's session; its labels may have changed since it joined."""
+        offered = {LABEL + name: value for name, value in sorted(labels.items())}
         roles = {ROLES: " ".join(self.roles)} if self.roles else {}
-        return {**labels, **roles, **({LEAVING: "1"} if leaving else {})}
+        return {**offered, **roles, **({LEAVING: "1"} if leaving else {})}
 
 
 def member_of(lease: Lease) -> Member:
@@ -79,59 +79,3 @@ def labels_of(lease: Lease) -> dict[str, str]:
     """The labels that a node's row states."""
     stated = lease.about.items()
     return {name.removeprefix(LABEL): value for name, value in stated if name.startswith(LABEL)}
-
-
-# -- among the supervisors ----------------------------------------------------------------
-
-
-class TakeSeat(Struct, frozen=True):
-    """Claim a seat that nobody has. `row`: as it was seen; `died`: its last holder did not let
-    go itself, so that what it had in flight is still out."""
-
-    handle: str
-    row: Lease | None
-    died: bool
-
-
-class GiveUpSeat(Struct, frozen=True):
-    """Let go of a seat in order; `to` should have it next."""
-
-    handle: str
-    reason: str
-    to: str = ""
-    ordered: bool = False
-
-
-class SeatThere(Struct, frozen=True):
-    """Its mailboxes are attached here."""
-
-    handle: str
-
-
-class SeatGone(Struct, frozen=True):
-    """A seat that was to be taken, or was ours, is not."""
-
-    handle: str
-    reason: str
-    voluntary: bool
-
-
-class DrainSeats(Struct, frozen=True):
-    """Give up every seat, each as soon as its turn has ended; answered by `SeatsDrained` within
-    `bound_s` and a moment."""
-
-    bound_s: float
-
-
-class SeatsDrained(Struct, frozen=True):
-    """`cut`: conversations whose handler was not waited for, per seat; `stuck`: seats that could
-    not be let go of."""
-
-    cut: tuple[tuple[str, str], ...]
-    stuck: tuple[str, ...]
-
-
-class WhereIsSeat(Struct, frozen=True):
-    """Answered by the seat's address, or None where it is not on this node."""
-
-    handle: str

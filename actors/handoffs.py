@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from actors.duty import DutyActor, DutyPlan, DutySpec
 from actors.failpoints import reached
-from actors.fleet import (
+from actors.fleet import FleetSpec
+from actors.fleet_messages import (
     DrainSeats,
-    FleetSpec,
     GiveUpSeat,
     SeatGone,
     SeatsDrained,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from actors.fleet import DrainSeats, FleetSpec
+from actors.fleet import FleetSpec
+from actors.fleet_messages import AwaitSettled, DrainSeats, NewLabels, StopTaking, WatchFleet
 from actors.handoffs import SeatSupervisor
 from actors.leases import BeginSession, LeaseSupervisor, LeaveSession, SayAbout
-from actors.rebalance import AwaitSettled, PlacementSupervisor, StopTaking, WatchFleet
+from actors.rebalance import PlacementSupervisor
 from actors.system import Actor, Address, Supervision
 from actors.tenure import Session
 
@@ -28,6 +30,8 @@ class Membership:
         self.settled = False
         self.held = 0
         self.begun = False
+        self._labels = dict(spec.labels)
+        self._aside = False
         self.leases = root.spawn(
             LeaseSupervisor,
             spec.store,
@@ -35,7 +39,7 @@ class Membership:
             spec.owner,
             spec.timing,
             self.session,
-            spec.about(leaving=False),
+            spec.about(leaving=False, labels=spec.labels),
             spec.seal,
             name=LEASES,
             supervision=TOGETHER,
@@ -63,8 +67,19 @@ class Membership:
 
     def stay_away(self, root: Actor, *, on: bool) -> None:
         """Take no seats any more and give up those that it has, or take some again."""
+        self._aside = on
         root.tell(self.rebalance, StopTaking(on))
-        root.tell(self.leases, SayAbout(self.spec.about(leaving=on)))
+        self._say_about(root)
+
+    def relabel(self, root: Actor, labels: Mapping[str, str]) -> None:
+        """Offer something else from now on: seats come and go by it."""
+        self._labels = dict(labels)
+        root.tell(self.rebalance, NewLabels(self._labels))
+        self._say_about(root)
+
+    def _say_about(self, root: Actor) -> None:
+        about = self.spec.about(leaving=self._aside, labels=self._labels)
+        root.tell(self.leases, SayAbout(about))
 
     def drain(self, root: Actor, bound_s: float) -> None:
         self.stay_away(root, on=True)

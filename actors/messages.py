@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -311,6 +311,12 @@ class StandAside(Struct, frozen=True):
     take some again. It goes on to live."""
 
     on: bool
+
+
+class Relabel(Struct, frozen=True):
+    """Offer these labels to the fleet from now on; until the process ends."""
+
+    labels: Mapping[str, str]
 
 
 class DrainNode(Struct, frozen=True):

@@ -15,7 +15,8 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
-from actors.fleet import FleetSpec, SeatsDrained
+from actors.fleet import FleetSpec
+from actors.fleet_messages import SeatsDrained, Settled
 from actors.gateway import Gateway
 from actors.leases import (
     SessionBegan,
@@ -43,13 +44,13 @@ from actors.messages import (
     NodeDrained,
     NodeStarted,
     NotStarted,
+    Relabel,
     StandAside,
     StartNode,
     Whereabouts,
 )
 from actors.plan import Plan, plan_of
 from actors.ports import Broker, Consumed
-from actors.rebalance import Settled
 from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, Supervision, Terminated, handles
 
@@ -221,6 +222,11 @@ class NodeActor(Actor):
     def on_stand_aside(self, wanted: StandAside, sender: Address) -> None:
         if self._fleet is not None:
             self._fleet.stay_away(self, on=wanted.on)
+
+    @handles(Relabel)
+    def on_relabel(self, wanted: Relabel, sender: Address) -> None:
+        if self._fleet is not None:
+            self._fleet.relabel(self, wanted.labels)
 
     @handles(SeatsDrained)
     def on_seats_drained(self, drained: SeatsDrained, sender: Address) -> None:

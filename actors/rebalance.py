@@ -6,21 +6,29 @@ at once, sessions that fell silent are ended, and giving up for the sake of bala
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.fleet import (
-    FleetSpec,
+from actors.fleet import FleetSpec, Opening, member_of
+from actors.fleet_messages import (
+    AwaitSettled,
+    FleetLook,
+    FleetSeen,
     GiveUpSeat,
-    Opening,
+    LookAtFleet,
+    Moved,
+    MoveSeat,
+    NewLabels,
     SeatGone,
     SeatThere,
+    Settled,
+    StopTaking,
     TakeSeat,
-    member_of,
+    WatchFleet,
 )
 from actors.handoffs import ORDERED
 from actors.leases import (
@@ -47,62 +55,6 @@ RETAKE_S: Final = 0.1
 """How long a seat that was claimed in vain is left alone: by then its new row has been heard."""
 
 log = structlog.get_logger(__name__)
-
-
-class WatchFleet(Struct, frozen=True):
-    """Hear the rows from now on; answered by `FleetSeen` when those that there are were heard."""
-
-
-class FleetSeen(Struct, frozen=True):
-    pass
-
-
-class AwaitSettled(Struct, frozen=True):
-    """Answered by `Settled` once everything that this node took at first is established."""
-
-
-class Settled(Struct, frozen=True):
-    """So many seats are worked here."""
-
-    seats: int
-
-
-class StopTaking(Struct, frozen=True):
-    """This node leaves (`on`), or stays after all."""
-
-    on: bool
-
-
-class NewLabels(Struct, frozen=True):
-    """What this node offers from now on."""
-
-    labels: Mapping[str, str]
-
-
-class MoveSeat(Struct, frozen=True):
-    """An operator sends a seat of this node to another; answered by `Moved`."""
-
-    handle: str
-    to: str
-
-
-class Moved(Struct, frozen=True):
-    """`refused` says why it was not; empty where it is on its way."""
-
-    refused: str = ""
-
-
-class LookAtFleet(Struct, frozen=True):
-    """Answered by `FleetLook`."""
-
-
-class FleetLook(Struct, frozen=True):
-    """The fleet as this node sees it: sessions with whether they stand, the rows of seats with
-    their holder ("" for nobody), and what nobody may work."""
-
-    sessions: tuple[tuple[Lease, bool], ...]
-    rows: tuple[tuple[Lease, str], ...]
-    unplaceable: tuple[str, ...]
 
 
 class _Heard(Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from thespian.actors import ActorSystem
 
-from actors.fleet import WhereIsSeat
+from actors.fleet_messages import FleetLook, LookAtFleet, Moved, MoveSeat, WhereIsSeat
 from actors.machines import signals
 from actors.membership import HANDOFFS, REBALANCE
 from actors.messages import (
@@ -27,6 +27,7 @@ from actors.messages import (
     NodeStarted,
     NotStarted,
     Refused,
+    Relabel,
     StandAside,
     StartNode,
     Stepped,
@@ -35,7 +36,6 @@ from actors.messages import (
 )
 from actors.node import GATEWAY, NodeActor, NodeSpec
 from actors.ports import Clock, Consumed
-from actors.rebalance import FleetLook, LookAtFleet, Moved, MoveSeat
 from actors.system import (
     Actor,
     Address,
@@ -198,6 +198,10 @@ class SeatRuntime:
         """Give up this node's seats to others, each as its turn ends, and take none; or take
         some again. It is not waited for: the caller may be a turn that it waits for."""
         self._base.tell(self._root, StandAside(on))
+
+    def relabel(self, labels: Mapping[str, str]) -> None:
+        """Offer these labels to the fleet, until the process ends: seats come and go by them."""
+        self._base.tell(self._root, Relabel(labels))
 
     # -- the end ----------------------------------------------------------------------
 

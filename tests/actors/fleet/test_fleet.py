@@ -291,3 +291,21 @@ def test_a_turn_that_will_not_end_is_cut_at_the_bound_and_its_mail_goes_to_the_n
         await fleet.stop()
 
     run_virtual(main, seed=1)
+
+
+def test_labels_changed_at_run_time_bring_and_take_seats() -> None:
+    async def main() -> None:
+        fleet = Fleet(2, demands={"s1": Demand(labels=(("gpu", "yes"),))})
+        await fleet.ready()
+        a = await fleet.join("a")
+        assert fleet.held() == {"a": ["s0"]}
+        a.relabel({"gpu": "yes"})
+        await asyncio.sleep(1)
+        assert fleet.held() == {"a": ["s0", "s1"]}
+        assert fleet.table.rows["node:a"].about["label:gpu"] == "yes"
+        a.relabel({})
+        await asyncio.sleep(1)
+        assert fleet.held() == {"a": ["s0"]}
+        await fleet.stop()
+
+    run_virtual(main, seed=1)

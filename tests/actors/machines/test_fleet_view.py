@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -74,6 +75,7 @@ def heard(log: list[Lease], now: float = 0.0) -> FleetView:
     return view
 
 
+@pytest.mark.certifies(272)
 @thorough
 @given(st.lists(ACTS, max_size=40), st.integers(0, 40))
 def test_a_seat_is_free_exactly_when_no_session_holds_it(

@@ -184,6 +184,7 @@ Shell.TestCase.settings = settings(
 )
 
 
+@pytest.mark.certifies(272)
 class TestShell(Shell.TestCase):
     pass
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -179,5 +180,6 @@ World.TestCase.settings = settings(
 )
 
 
+@pytest.mark.certifies(272)
 class TestWorld(World.TestCase):
     pass

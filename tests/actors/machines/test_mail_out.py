@@ -44,7 +44,7 @@ def test_who_has_to_look():
     assert view.died("seat:dev")  # nobody knows: the rows may have been deleted
     view.saw(ROW, 0.0)
     assert view.died("seat:dev")
-    free = dict(owner="n1#1", node="n1", epoch=3, session=1, released=True)
+    free = {"owner": "n1#1", "node": "n1", "epoch": 3, "session": 1, "released": True}
     view.saw(Lease(resource="seat:dev", **free, about={MAIL_OUT: "1"}, revision=8), 1.0)
     assert view.died("seat:dev")
     view.saw(Lease(resource="seat:dev", **free, revision=9), 2.0)

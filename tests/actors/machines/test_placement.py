@@ -128,6 +128,7 @@ def at_rest(fleet: SmallFleet) -> None:
                     assert held[one] <= held[other], (demand, one, other)
 
 
+@pytest.mark.certifies(272)
 @settings(derandomize=True, max_examples=250, deadline=None)
 @given(
     HANDLES,

@@ -1,0 +1,121 @@
+"""What the supervisors of a fleet's seats say to one another, and are asked from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from actors.tenure import Lease
+
+
+class TakeSeat(Struct, frozen=True):
+    """Claim a seat that nobody has. `row`: as it was seen; `died`: its last holder did not let
+    go itself, so that what it had in flight is still out."""
+
+    handle: str
+    row: Lease | None
+    died: bool
+
+
+class GiveUpSeat(Struct, frozen=True):
+    """Let go of a seat in order; `to` should have it next."""
+
+    handle: str
+    reason: str
+    to: str = ""
+    ordered: bool = False
+
+
+class SeatThere(Struct, frozen=True):
+    """Its mailboxes are attached here."""
+
+    handle: str
+
+
+class SeatGone(Struct, frozen=True):
+    """A seat that was to be taken, or was ours, is not."""
+
+    handle: str
+    reason: str
+    voluntary: bool
+
+
+class DrainSeats(Struct, frozen=True):
+    """Give up every seat, each as soon as its turn has ended; answered by `SeatsDrained` within
+    `bound_s` and a moment."""
+
+    bound_s: float
+
+
+class SeatsDrained(Struct, frozen=True):
+    """`cut`: conversations whose handler was not waited for, per seat; `stuck`: seats that could
+    not be let go of."""
+
+    cut: tuple[tuple[str, str], ...]
+    stuck: tuple[str, ...]
+
+
+class WhereIsSeat(Struct, frozen=True):
+    """Answered by the seat's address, or None where it is not on this node."""
+
+    handle: str
+
+
+# -- to placement, and its answers -------------------------------------------------------
+
+
+class WatchFleet(Struct, frozen=True):
+    """Hear the rows from now on; answered by `FleetSeen` when those that there are were heard."""
+
+
+class FleetSeen(Struct, frozen=True):
+    pass
+
+
+class AwaitSettled(Struct, frozen=True):
+    """Answered by `Settled` once everything that this node took at first is established."""
+
+
+class Settled(Struct, frozen=True):
+    """So many seats are worked here."""
+
+    seats: int
+
+
+class StopTaking(Struct, frozen=True):
+    """This node leaves (`on`), or stays after all."""
+
+    on: bool
+
+
+class NewLabels(Struct, frozen=True):
+    """What this node offers from now on."""
+
+    labels: Mapping[str, str]
+
+
+class MoveSeat(Struct, frozen=True):
+    """An operator sends a seat of this node to another; answered by `Moved`."""
+
+    handle: str
+    to: str
+
+
+class Moved(Struct, frozen=True):
+    """`refused` says why it was not; empty where it is on its way."""
+
+    refused: str = ""
+
+
+class LookAtFleet(Struct, frozen=True):
+    """Answered by `FleetLook`."""
+
+
+class FleetLook(Struct, frozen=True):
+    """The fleet as this node sees it: sessions with whether they stand, the rows of seats with
+    their holder ("" for nobody), and what nobody may work."""
+
+    sessions: tuple[tuple[Lease, bool], ...]
+    rows: tuple[tuple[Lease, str], ...]
+    unplaceable: tuple[str, ...]
