@@ -234,6 +234,8 @@ class LinkedBroker:
     async def _released(self, hold: Hold) -> None:
         await self._office.release(hold.real)
         self._add("detach", hold.mailbox)
+        if hold.broken:  # as the real client does it: what was lost before is not looked for
+            self._add("note", hold.mailbox, code=UNREPAIRED)
 
     async def abandon(self, attachment: Attachment) -> None:
         """Nobody is asked: the broker hears of it if it can."""

@@ -95,7 +95,7 @@ def simulate(
     shrink: bool,
     out: Output,
 ) -> int:
-    """Play a fleet of real actors on a broker that fails, and check every promise.
+    """Play a fleet on a broker that fails, and check every promise.
 
     Each seed boots some nodes, lets things go wrong for a while, heals everything, and then
     watches the fleet recover. Virtual time: a seed takes about a second.

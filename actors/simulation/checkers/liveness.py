@@ -105,9 +105,14 @@ class Liveness(Checker):
 
     def on_note(self, record: Record) -> None:
         """After an outage of more than 10 s a client leaves what is out to its owner's reclaim,
-        and an owner whose session outlived the outage makes none."""
+        and an owner whose session outlived the outage makes none. Nor does one that lets go of
+        a mailbox whose last fetch was cut off."""
         if record.code == UNREPAIRED and self.rules.excuse:
-            mine = [at for at, (owner, _) in self._landed.items() if owner == who(record)]
+            mine = [
+                at
+                for at, (owner, _) in self._landed.items()
+                if owner == who(record) and record.seat in ("", at[0])
+            ]
             self.excused |= dict.fromkeys(mine, LOST)
 
     # -- drills ---------------------------------------------------------------------------

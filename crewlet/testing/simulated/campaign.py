@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -87,7 +86,8 @@ def outcomes(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[Outcome, float]
     if jobs <= 1:
         yield from map(_timed, tasks)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    # A bound on tasks makes it begin its workers anew, not as copies of this process.
+    with ProcessPoolExecutor(jobs, max_tasks_per_child=1_000_000) as pool:
         yield from pool.map(_timed, tasks, chunksize=4)
 
 
