@@ -176,8 +176,8 @@ class Shell(RuleBasedStateMachine):
 
 Shell.TestCase.settings = settings(
     derandomize=True,
-    max_examples=300,
-    stateful_step_count=40,
+    max_examples=200,
+    stateful_step_count=30,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
