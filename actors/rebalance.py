@@ -264,6 +264,8 @@ class PlacementSupervisor(Actor):
             self.timer("sweep", self._spec.timing.sweep_s, _Look(sweep=True))
         now = self.clock.monotonic()
         self._last_pass, self._due = now, float("inf")
+        if now < self._take_from < float("inf"):  # this look was not the one that it waits for
+            self._soon(self._take_from - now)
         if self._seen and self._session.valid_until > now:
             self._pass(now)
         if (silence := self._view.next_silence()) < float("inf"):
@@ -338,12 +340,20 @@ class PlacementSupervisor(Actor):
                     continue
                 self._may_shed -= 1
             self._give_up(GiveUpSeat(give_up.handle, give_up.reason, give_up.to))
-        if not self._leaving and now >= self._take_from and self._session.start_until > now:
-            wanted = [*moves.take, *self._unadopted(openings, now)]
-            for handle in wanted:
+        if self._leaving or self._session.start_until <= now:
+            return
+        if now < self._take_from:  # of what nobody else is to have nothing is to be seen yet
+            for handle in filter(self._is_sent_to_us, moves.take):
                 self._take(handle, now)
-            self._passed = True
-            self._report_settled()
+            return
+        for handle in [*moves.take, *self._unadopted(openings, now)]:
+            self._take(handle, now)
+        self._passed = True
+        self._report_settled()
+
+    def _is_sent_to_us(self, handle: str) -> bool:
+        row = self._view.row(resource_of(handle))
+        return row is not None and row.released and row.preferred == self._spec.node
 
     def _unadopted(self, openings: Sequence[Opening], now: float) -> list[str]:
         """Ours by their rows, and nobody here works them: claims whose answer was lost."""
