@@ -33,6 +33,7 @@ from crewlet.broker.patterns import namespace_of
 from crewlet.broker.peek import peek
 from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription, Waiting
 from crewlet.broker.pull import EXPIRY_S, ID_HEADER, SHARED_EXPIRY_S, Pull
+from crewlet.broker.pulls import Pulls
 from crewlet.broker.questions import Questions
 from crewlet.broker.repairs import Repairs
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
@@ -90,7 +91,7 @@ class JetStreamBroker:
         self._gate = asyncio.Lock()
         self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
         self._coverage = Coverage(self._wire, self._api, self._mailboxes)
-        self._pulls: set[Pull] = set()
+        self._pulls = Pulls()
         self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
         self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
 
@@ -148,7 +149,7 @@ class JetStreamBroker:
     async def _leave(self) -> None:
         for pull in self._pulls:  # from now on a fetch brings nothing that nobody could settle
             pull.released = True
-        leaving = [asyncio.create_task(self.release(pull)) for pull in list(self._pulls)]
+        leaving = [asyncio.create_task(self.release(pull)) for pull in self._pulls]
         if leaving:
             await asyncio.wait(leaving, timeout=STOP_S if self._wire.connected else GONE_S)
         self._pulls.clear()
@@ -235,7 +236,7 @@ class JetStreamBroker:
         pull = _own(attachment)
         pull.abandoned = True
         self._pulls.discard(pull)
-        if not any(other.mailbox == pull.mailbox for other in self._pulls):  # ours again
+        if not self._pulls.of(pull.mailbox):  # else it is ours again
             self._repairs.forget(pull.mailbox)
         if pull.cleanup is not None:
             pull.cleanup.cancel()
@@ -367,7 +368,7 @@ class JetStreamBroker:
 
     def _on_their_way(self, mailbox: Mailbox) -> frozenset[int]:
         """Positions that came for a fetch of ours that has not answered."""
-        found = [pull.positions for pull in self._pulls if pull.mailbox == mailbox]
+        found = [pull.positions for pull in self._pulls.of(mailbox)]
         return frozenset[int]().union(*found)
 
 

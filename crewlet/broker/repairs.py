@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import structlog
@@ -69,12 +69,12 @@ class Repairs:
 
     # -- connections -----------------------------------------------------------------------
 
-    def went_down(self, pulls: set[Pull]) -> None:
+    def went_down(self, pulls: Iterable[Pull]) -> None:
         self._down_since = self._down_since or time.monotonic()
         for pull in pulls:
             pull.went_down()
 
-    def came_up(self, pulls: set[Pull]) -> None:
+    def came_up(self, pulls: Iterable[Pull]) -> None:
         self._connections += 1
         since, self._down_since = self._down_since, None
         outage_s = time.monotonic() - since if since is not None else 0.0
