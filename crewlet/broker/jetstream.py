@@ -176,6 +176,7 @@ class JetStreamBroker:
             consumer=info["name"],
             care=self._repairs,
             expiry_s=EXPIRY_S if self._exclusive else SHARED_EXPIRY_S,
+            replicated=self._topology.replicated,
         )
         self._pulls.add(pull)
         self._repairs.attached(pull)
@@ -357,6 +358,8 @@ class JetStreamBroker:
                 if pull.abandoned:
                     return
                 await self._settler.settle(delivery, HandBack())
+            if pull.replicated:
+                await pull.mend()
         except (NotLive, Unavailable):
             log.warning("broker_hand_back_failed", mailbox=str(pull.mailbox), of=len(deliveries))
 

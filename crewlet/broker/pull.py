@@ -40,11 +40,19 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 """What one pull may bring: a drain of a hundred of the largest messages would be 800 MiB."""
 
 BARRIER_S: Final = 3.0
+LATE_S: Final = 1.0
+"""How long a message may come after the status that ends its pull: where a mailbox has replicas,
+it is sent once a majority knows of it, and the status overtakes it (measured)."""
+
 PAUSE_S: Final = (0.05, 0.15)
 ID_HEADER: Final = "Nats-Msg-Id"
 
+_LEFT: Final = "Nats-Pending-Messages"
+"""How many of those that were asked for the server has not given."""
+
+_COMPLETED: Final = "409 batch completed"
 _EXPIRED: Final = frozenset({"404", "408"})
-_HARMLESS: Final = _EXPIRED | {"up", ""}
+_HARMLESS: Final = _EXPIRED | {"up", "", _COMPLETED}
 _DELETED: Final = ("consumer deleted", "stream deleted", "consumer not found", "stream not found")
 
 
@@ -74,6 +82,7 @@ class Pull:
         consumer: str,
         care: Care,
         expiry_s: tuple[float, float] = SHARED_EXPIRY_S,
+        replicated: bool = False,
     ) -> None:
         self._wire = wire
         self._mailbox = mailbox
@@ -84,7 +93,7 @@ class Pull:
         self._route: Route | None = None
         self._inbox = ""
         self._number = 0
-        self._wanted = 0
+        self._wanted = self._most = 0
         self._arrived: list[Delivery] = []
         self._end: asyncio.Future[str] | None = None
         self._quieting: asyncio.Task[None] | None = None
@@ -92,6 +101,7 @@ class Pull:
         self._care = care
         self._expiry_s = expiry_s
         self._broken = False
+        self.replicated = replicated
         self.fetching = False
         self.released = False
         self.abandoned = False
@@ -113,12 +123,13 @@ class Pull:
         if self.fetching:
             raise RuntimeError(f"a second fetch on {self._mailbox}: one at a time")
         self.fetching, self._recalled, self._wanted = True, False, max(1, most)
+        self._most = self._wanted
         try:
             await self._fill(time.monotonic() + wait_s)
             if self._recalled:
                 await self.quiet()
             # Released, its messages belong to whoever released it.
-            return [] if self.released else self.leftovers()
+            return [] if self.released else self._some()
         finally:
             self.fetching = False
 
@@ -136,6 +147,12 @@ class Pull:
         await self.quiet()
         self.leftovers()
 
+    async def mend(self) -> None:
+        """Have handed back what may have been lost on its way to us, if anything may."""
+        if self._broken and self._wire.connected:
+            self._broken = False
+            self._broken = not await self._care.repair(self) or self._broken
+
     async def quiet(self) -> None:
         """End the pull at the server. Afterwards all that was sent to us is in `leftovers`,
         unless the connection broke: then the server's record is the only one."""
@@ -143,6 +160,11 @@ class Pull:
             self._quieting = asyncio.create_task(self._take_route())
         # Not cancelled with its waiter: others wait for the same barrier.
         await asyncio.wait({self._quieting})
+
+    def _some(self) -> list[Delivery]:
+        """What arrived, as far as it was asked for; the rest is the next fetch's."""
+        some, self._arrived = self._arrived[: self._most], self._arrived[self._most :]
+        return some
 
     def leftovers(self) -> list[Delivery]:
         """What arrived and was not answered yet; whoever takes it settles it."""
@@ -174,10 +196,8 @@ class Pull:
     async def _fill(self, deadline: float) -> None:
         """Pull until something is here, the time is over, or the fetch was recalled."""
         while True:
-            if self._broken and self._wire.connected:
-                self._broken = False
-                self._broken = not await self._care.repair(self) or self._broken
-            if self._recalled:
+            await self.mend()
+            if self._recalled or self._arrived:
                 return
             left_s = max(0.0, deadline - time.monotonic())
             # Without a connection nothing is sent: a pull in the buffer would come twice.
@@ -206,6 +226,7 @@ class Pull:
             self._inbox = self._wire.new_inbox()
             self._route = self._wire.route(f"{self._inbox}.*", self._deliver)
         self._number += 1
+        self._wanted = self._most
         least_s, most_s = self._expiry_s
         if self._number == 1:  # a thousand that attach together do not end together
             least_s = 0.0
@@ -218,7 +239,7 @@ class Pull:
         return reason
 
     def _request(self, expiry_s: float) -> bytes:
-        request = {"batch": self._wanted, "no_wait": True, "max_bytes": MOST_BYTES}
+        request = {"batch": self._most, "no_wait": True, "max_bytes": MOST_BYTES}
         nanoseconds = int(expiry_s * SECOND)
         return msgspec.json.encode(
             request | {"expires": nanoseconds} if nanoseconds > 1_000_000 else request
@@ -249,7 +270,9 @@ class Pull:
             self._wire.drop(route)
             complete = False
         # A server that lived and did not answer may have sent more than we have seen.
-        self._broken = self._broken or (self._wire.connected and not complete)
+        # With replicas it may also have given a message that no majority knew of yet, and that
+        # was sent to nobody afterwards (measured).
+        self._broken |= self._wire.connected and (self.replicated or not complete)
 
     def _deliver(self, message: Message) -> None:
         """Inside the read loop: a message of the pull, or the status that ends it."""
@@ -258,7 +281,24 @@ class Pull:
             if len(self._arrived) >= self._wanted:
                 self._ended("full")
         elif message.subject.endswith(f".{self._number}"):
-            self._ended(_reason(message))
+            self._told(message)
+
+    def _told(self, message: Message) -> None:
+        """The pull is over, once all has come that it was given."""
+        if self._end is None or self._end.done():
+            return
+        number, reason = self._number, _reason(message)
+        left = message.headers.get(_LEFT, "0" if reason == _COMPLETED else "")
+        late = self._most - int(left) - len(self._arrived) if left.isdigit() else 0
+        if late <= 0:
+            self._ended(reason)
+            return
+        self._wanted = len(self._arrived) + late
+        asyncio.get_running_loop().call_later(LATE_S, self._over, number, reason)
+
+    def _over(self, number: int, reason: str) -> None:
+        if number == self._number:
+            self._ended(reason)
 
 
 def _delivery(mailbox: Mailbox, message: Message) -> Delivery:

@@ -86,6 +86,11 @@ class Topology:
         self._age_s = event_retention_hours * 3600
         self._made: set[str] = set()
 
+    @property
+    def replicated(self) -> bool:
+        """Several servers hold each message."""
+        return self._replicas > 1
+
     async def provision(self) -> None:
         """Make the five streams; BrokerRefused names a stream and a field that would lose
         mail. Idempotent, also against others who do it at the same time."""
