@@ -10,7 +10,7 @@ import sys
 from benchmarks.report import Report, machine
 from crewlet import logs
 
-NAMES = ("pull", "idle", "boot", "completion")
+NAMES = ("pull", "idle", "boot", "completion", "fleet")
 
 
 def main() -> int:

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from benchmarks import __main__ as runner
-from benchmarks import boot, completion, idle, mailboxes, pull
+from benchmarks import boot, completion, fleet, idle, mailboxes, pull
 from benchmarks.report import Report
+from benchmarks.rows import Rows, percentile
 from crewlet.events import decode
 from crewlet.inbound.letters import partition_key
 
@@ -81,8 +82,9 @@ def test_the_runner_prints_one_object(
         report.add("somebody", "something", "s", 1.23456, 0.5)
         return report
 
-    modules = {"pull": pull, "idle": idle, "boot": boot, "completion": completion}
-    monkeypatch.setattr(modules[name], "run", run)
+    modules = (pull, idle, boot, completion, fleet)
+    module = next(one for one in modules if one.__name__ == f"benchmarks.{name}")
+    monkeypatch.setattr(module, "run", run)
     monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--json", "--quick"])
     monkeypatch.setattr(runner.logs, "configure", lambda: None)
     assert runner.main() == 0
@@ -105,3 +107,28 @@ def test_completion_compares_every_form_with_a_bare_put() -> None:
     rows = rows_of(report)
     assert rows[f"{completion.LIMIT}, in memory", "4 at once"] == 1.0
     assert len(rows) == 6 and all(row.value > 0 for row in report.rows)
+
+
+def test_a_seat_was_without_a_node_from_its_last_release_until_it_was_attached() -> None:
+    rows = Rows(released={"a": [1.0, 5.0, 9.0], "b": [2.0]})
+    assert rows.gaps({"a": 5.5, "b": 2.25, "never": 3.0}) == [0.25, 0.5]
+    assert [percentile([0.25, 0.5], per_cent) for per_cent in (50, 99)] == [0.5, 0.5]
+    assert percentile([], 99) == 0
+
+
+@pytest.mark.long  # four processes, and one of them is killed
+def test_fleet_follows_the_seats_from_node_to_node() -> None:
+    report = Report("fleet")
+    size = fleet.Size(settle_s=0.0, span_s=0.1, spans=1, join_s=0.5, ttl_s=2.0)
+    asyncio.run(fleet.measure(report, 3, size))
+    rows = rows_of(report)
+    subject = "3 seats"
+    assert {row.subject for row in report.rows} == {subject}
+    assert rows[subject, "bare lease rows written"] == 1.0
+    compared = ("first boot, seats taken", "second boot, seats taken", "handed over")
+    for metric in (*compared, "killed, seats taken"):
+        assert rows[subject, metric] is not None
+    for metric in ("idle, client cpu, worst of 1 x 0 s", "handed over, without a node, p99"):
+        assert (subject, metric) in rows
+    values = {row.metric: row.value for row in report.rows}
+    assert values["killed, its last seat works"] >= values["killed, its first seat works"] > 0.5

@@ -1,0 +1,171 @@
+"""A node of a benchmark's fleet: a process of its own that can be measured, stopped and killed.
+
+As a script it is that process: it runs a node until its standard input ends, and writes one line
+of JSON for everything that happens to its seats. Its clock is the machine's monotonic one, which
+all processes share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from msgspec import Struct
+
+from actors.machines.timing import scaled
+from benchmarks.mailboxes import company_of
+from crewlet import Node, Turn, logs
+from crewlet.broker.settings import StreamSettings
+from crewlet.company import NodeSettings
+from crewlet.company.node_file import NodeIdentity
+
+COMMAND: Final = (sys.executable, "-m", "benchmarks.member")
+BOOT_S: Final = 180.0
+POLL_S: Final = 0.02
+
+
+class Order(Struct, frozen=True):
+    """What a process is told to be; `data` is its folder."""
+
+    id: str
+    url: str
+    seats: int
+    data: str
+    ttl_s: float
+
+
+class Member:
+    """The process, as the benchmark sees it. `established`: when each of its seats had its
+    mailboxes attached, the last time that it had; `booted_s`: how long the node took to start,
+    with every seat that it took."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._child: Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self.booted_s = 0.0
+        self.resident_before = 0
+        self.established: dict[str, float] = {}
+
+    @property
+    def id(self) -> str:
+        return self._order.id
+
+    @property
+    def process(self) -> psutil.Process:
+        assert self._child is not None
+        return psutil.Process(self._child.pid)
+
+    async def start(self) -> None:
+        """Returns when the node has started."""
+        self.booted_s = 0.0
+        self.established.clear()
+        self._child = await asyncio.create_subprocess_exec(
+            *COMMAND, json.dumps(_as_object(self._order)), stdin=PIPE, stdout=PIPE
+        )
+        self._reading = asyncio.create_task(self._read(self._child))
+        await until(lambda: self.booted_s > 0 or not self.running, BOOT_S)
+        if not self.running:
+            raise RuntimeError(f"the node {self.id} did not start")
+
+    @property
+    def running(self) -> bool:
+        return self._reading is not None and not self._reading.done()
+
+    def ask_to_stop(self) -> None:
+        assert self._child is not None and self._child.stdin is not None
+        self._child.stdin.close()
+
+    def kill(self) -> float:
+        """As a power cut would; when."""
+        assert self._child is not None
+        at = time.monotonic()
+        self._child.kill()
+        return at
+
+    async def ended(self) -> None:
+        if self._child is not None and self._reading is not None:
+            await self._child.wait()
+            await self._reading
+
+    async def stop(self) -> None:
+        """Gone, in order if it runs. Idempotent."""
+        if self._child is not None and self._child.returncode is None:
+            self.ask_to_stop()
+        await self.ended()
+
+    async def _read(self, child: Process) -> None:
+        assert child.stdout is not None
+        async for line in child.stdout:
+            said: dict[str, Any] = json.loads(line)
+            match said["what"]:
+                case "seat_established":
+                    self.established[said["handle"]] = said["at"]
+                case "seat_released" | "seat_lost":
+                    self.established.pop(said["handle"], None)
+                case "imported":
+                    self.resident_before = self.process.memory_info().rss
+                case "started":
+                    self.booted_s = said["took_s"]
+
+
+async def until(there: Callable[[], bool], within_s: float) -> None:
+    """TimeoutError if it has not come about; what is measured are the times that were noted."""
+    async with asyncio.timeout(within_s):
+        while not there():  # noqa: ASYNC110 - another process's
+            await asyncio.sleep(POLL_S)
+
+
+def _as_object(order: Order) -> dict[str, object]:
+    return {name: getattr(order, name) for name in order.__struct_fields__}
+
+
+# -- the process itself -----------------------------------------------------------------------
+
+
+class _Told(Node):
+    """A node that says aloud what happens to its seats."""
+
+    def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
+        super()._on_fleet(event, about)
+        if event.startswith("seat_"):
+            _say(event, handle=about["handle"])
+
+
+async def _run(order: Order) -> None:
+    settings = NodeSettings(
+        stream=StreamSettings(type="nats", url=order.url),
+        node=NodeIdentity(id=order.id),
+        lease=scaled(order.ttl_s),
+    )
+    company = company_of(order.seats)
+    _say("imported")
+    began = time.monotonic()
+    node = _Told(
+        company, turn=_nothing, settings=settings, data=Path(order.data), web=False, admin=False
+    )
+    async with node:
+        _say("started", took_s=time.monotonic() - began)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+async def _nothing(turn: Turn) -> None:
+    return None
+
+
+def _say(what: str, **about: object) -> None:
+    line = json.dumps({"what": what, "at": time.monotonic(), **about})
+    os.write(1, f"{line}\n".encode())
+
+
+if __name__ == "__main__":
+    logs.configure()
+    asyncio.run(_run(Order(**json.loads(sys.argv[1]))))
