@@ -92,7 +92,10 @@ async def _play_comeback(folder: Path, *, others: bool) -> float:
 
 
 @pytest.mark.field("C32")
-@pytest.mark.parametrize("others", [False, True], ids=["alone", "in a fleet"])
+@pytest.mark.parametrize(
+    "others",
+    [pytest.param(False, id="alone", marks=pytest.mark.long), pytest.param(True, id="in a fleet")],
+)
 def test_a_killed_node_that_is_back_at_once_goes_on(tmp_path: Path, others: bool) -> None:
     began = time.monotonic()
     took_s = asyncio.run(_play_comeback(tmp_path, others=others))
