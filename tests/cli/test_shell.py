@@ -271,7 +271,7 @@ def test_a_drain_is_waited_for_but_not_by_its_own_turn(operated: Running, shell:
     run = shell.run("node", "drain", "--wait", "-o", "jsonl", env=environment)
     assert (run.returncode, json.loads(run.stdout)["state"]) == (0, "draining")
     assert len(json.loads(shell.run("ps", "-o", "json").stdout)) == 1
-    operated.loop.call_later(0.5, operated.go.set)
+    operated.loop.call_soon_threadsafe(operated.loop.call_later, 0.5, operated.go.set)
     assert shell.run("node", "drain", "--wait").returncode == 0
     assert json.loads(shell.run("ps", "-o", "json").stdout) == []
 
