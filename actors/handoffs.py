@@ -12,7 +12,6 @@ from typing import Final
 
 import structlog
 from msgspec import Struct
-from msgspec.structs import replace
 
 from actors.duty import DutyActor, DutyPlan, DutySpec
 from actors.failpoints import reached
@@ -26,6 +25,7 @@ from actors.fleet_messages import (
     TakeSeat,
     WhereIsSeat,
 )
+from actors.holding import Holding, Tag, claim, release
 from actors.leases import (
     SessionBegan,
     SessionDoubted,
@@ -49,7 +49,7 @@ from actors.messages import (
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
-from actors.tenure import MAIL_OUT, Fence, Lease, Lost, Session, Tenure, resource_of
+from actors.tenure import Fence, Lease, Lost, Session, Tenure
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that are claimed and attached at the same time: what a broker takes without queueing."""
@@ -57,18 +57,9 @@ ESTABLISH_LIMIT: Final = 16
 CUT_GRACE_S: Final = 3.0
 """How long a seat whose turn was cut may take to hand its mail back before it is undead."""
 
-ORDERED: Final = "ordered"
-"""In a row's `about`: an operator sent the seat to the preferred node."""
-
 FOR_EVER: Final = Supervision(on_failure="restart", most=10**9, within_s=3600.0)
 
 log = structlog.get_logger(__name__)
-
-
-class _Tag(Struct, frozen=True):
-    kind: str
-    handle: str
-    number: int
 
 
 class _Bound(Struct, frozen=True):
@@ -76,20 +67,6 @@ class _Bound(Struct, frozen=True):
 
     handle: str
     given_up: bool
-
-
-class _Seat:
-    """One seat that this node is about to have, has, or is letting go of. `number` tells the
-    answers of an earlier hand-off from those of this one."""
-
-    def __init__(self, handle: str, number: int) -> None:
-        self.handle = handle
-        self.number = number
-        self.machine = handoff.Handoff()
-        self.address: Address | None = None
-        self.tenure: Tenure | None = None
-        self.bound_s: float | None = None
-        self.writing = False
 
 
 class SeatSupervisor(Actor):
@@ -100,7 +77,7 @@ class SeatSupervisor(Actor):
         self._spec = spec
         self._gateway = gateway
         self._session = session
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, Holding] = {}
         self._by_address: dict[Address, str] = {}
         self._to_take: deque[TakeSeat] = deque()
         self._taking: dict[str, None] = {}
@@ -126,7 +103,7 @@ class SeatSupervisor(Actor):
                 continue
             self._number += 1
             self._taking[wanted.handle] = None
-            self._seats[wanted.handle] = _Seat(wanted.handle, self._number)
+            self._seats[wanted.handle] = Holding(wanted.handle, self._number)
             self._step(wanted.handle, handoff.Take(wanted.row, wanted.died))
 
     @handles(GiveUpSeat)
@@ -255,52 +232,33 @@ class SeatSupervisor(Actor):
             for effect in seat.machine.step(given):
                 self._carry_out(seat, effect)
 
-    def _carry_out(self, seat: _Seat, effect: handoff.Effect) -> None:
+    def _carry_out(self, seat: Holding, effect: handoff.Effect) -> None:
         match effect:
             case handoff.WriteClaim(row=row):
-                claim = self._claim(seat.handle, row)
-                self.effect(self._spec.store.write(claim), tag=self._tag("claim", seat))
+                spec, session = self._spec, self._session.epoch
+                lease = claim(seat.handle, row, owner=spec.owner, node=spec.node, session=session)
+                self.effect(spec.store.write(lease), tag=seat.tag("claim"))
             case handoff.Establish(row=row, reclaim=reclaim):
                 self._prepare(seat, row, reclaim=reclaim)
             case handoff.Drain():
                 self._drain(seat)
             case handoff.Forsake():
                 self._forsake(seat)
-            case handoff.WriteRelease(row=row, to=to, ordered=ordered, mail_out=mail_out):
-                about = {ORDERED: "1"} if ordered else {}
-                about |= {MAIL_OUT: "1"} if mail_out else {}
-                reached("before_release")
-                released = replace(row, released=True, preferred=to, about=about)
-                self.effect(self._spec.store.write(released), tag=self._tag("release", seat))
+            case handoff.WriteRelease():
+                self.effect(self._spec.store.write(release(effect)), tag=seat.tag("release"))
             case handoff.Gone(voluntary=voluntary, reason=reason):
                 self._gone(seat, reason, voluntary=voluntary)
             case handoff.Alarm(beats=beats):
                 log.critical("seat_undead", seat=seat.handle, renewals=beats)
                 self._spec.tell("seat_undead", {"handle": seat.handle, "renewals": beats})
 
-    def _claim(self, handle: str, row: Lease | None) -> Lease:
-        """Whoever takes a seat raises its epoch, also from itself. That an operator sent it here
-        stays written for as long as it is here."""
-        ours = row is not None and row.preferred == self._spec.node
-        ordered = ours and row is not None and ORDERED in row.about
-        return Lease(
-            resource=resource_of(handle),
-            owner=self._spec.owner,
-            node=self._spec.node,
-            epoch=(row.epoch if row else 0) + 1,
-            session=self._session.epoch,
-            preferred=self._spec.node if ours else "",
-            about={ORDERED: "1"} if ordered else {},
-            revision=row.revision if row else 0,
-        )
-
-    def _prepare(self, seat: _Seat, row: Lease, *, reclaim: bool) -> None:
+    def _prepare(self, seat: Holding, row: Lease, *, reclaim: bool) -> None:
         fence = Fence(row.resource, row.epoch, row.revision)
         seat.tenure = Tenure(fence, self._session, under=row.session)
         kind = "prepare_reclaim" if reclaim else "prepare"
-        self.effect(self._spec.prepare(seat.handle), tag=self._tag(kind, seat))
+        self.effect(self._spec.prepare(seat.handle), tag=seat.tag(kind))
 
-    def _establish(self, seat: _Seat, spec: SeatSpec | DutySpec, *, reclaim: bool) -> None:
+    def _establish(self, seat: Holding, spec: SeatSpec | DutySpec, *, reclaim: bool) -> None:
         assert seat.tenure is not None
         if isinstance(spec, DutySpec):
             plan = DutyPlan(spec)
@@ -316,7 +274,7 @@ class SeatSupervisor(Actor):
             self.tell(address, Doubt(on=True))
         self.tell(address, Establish(seat.tenure.fence.epoch, reclaim, seat.tenure))
 
-    def _drain(self, seat: _Seat) -> None:
+    def _drain(self, seat: Holding) -> None:
         if seat.address is None:  # nothing of it was made
             self._step(seat.handle, handoff.Empty())
             return
@@ -329,7 +287,7 @@ class SeatSupervisor(Actor):
     def _bound(self, handle: str, after_s: float, *, given_up: bool) -> None:
         self.timer(f"bound {handle}", after_s, _Bound(handle, given_up))
 
-    def _forsake(self, seat: _Seat) -> None:
+    def _forsake(self, seat: Holding) -> None:
         """The gate shuts first; then what it would have said is taken back, and it ends."""
         assert seat.tenure is not None
         seat.tenure.ended = True
@@ -340,7 +298,7 @@ class SeatSupervisor(Actor):
         self.stop(seat.address)
         self.tell(self._gateway, Forsake(seat.address))
 
-    def _gone(self, seat: _Seat, reason: str, *, voluntary: bool) -> None:
+    def _gone(self, seat: Holding, reason: str, *, voluntary: bool) -> None:
         if seat.tenure is not None:
             seat.tenure.ended = True
         self.cancel_timer(f"bound {seat.handle}")
@@ -364,17 +322,14 @@ class SeatSupervisor(Actor):
 
     # -- answers --------------------------------------------------------------------------
 
-    def _tag(self, kind: str, seat: _Seat) -> _Tag:
-        return _Tag(kind, seat.handle, seat.number)
-
     @handles(EffectEnded, urgent=True)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
-        tag: _Tag = ended.tag  # type: ignore[assignment]
+        tag: Tag = ended.tag  # type: ignore[assignment]
         seat = self._seats.get(tag.handle)
         if seat is not None and seat.number == tag.number:
             _ENDS[tag.kind](self, seat, ended)
 
-    def _on_claimed(self, seat: _Seat, ended: EffectEnded) -> None:
+    def _on_claimed(self, seat: Holding, ended: EffectEnded) -> None:
         if isinstance(ended.value, Lease):
             self._step(seat.handle, handoff.Claimed(ended.value))
             return
@@ -382,7 +337,7 @@ class SeatSupervisor(Actor):
             log.warning("seat_not_claimed", seat=seat.handle, error=str(ended.error))
         self._step(seat.handle, handoff.NotClaimed())
 
-    def _on_prepared(self, seat: _Seat, ended: EffectEnded) -> None:
+    def _on_prepared(self, seat: Holding, ended: EffectEnded) -> None:
         if seat.machine.state is not handoff.State.ESTABLISHING:
             return  # it was given up or fenced meanwhile
         spec = ended.value
@@ -395,7 +350,7 @@ class SeatSupervisor(Actor):
         log.error("seat_not_prepared", seat=seat.handle, error=repr(ended.error), known=known)
         self._step(seat.handle, handoff.NotEstablished())
 
-    def _on_released(self, seat: _Seat, ended: EffectEnded) -> None:
+    def _on_released(self, seat: Holding, ended: EffectEnded) -> None:
         reached("after_release")
         # In a drain the row goes with the session, whatever became of this write.
         going = self._drainer is not None
@@ -406,16 +361,16 @@ class SeatSupervisor(Actor):
 _BEATEN: Final = (handoff.State.UNDEAD, handoff.State.RELEASING)
 
 
-def _is_stuck(seat: _Seat) -> bool:
+def _is_stuck(seat: Holding) -> bool:
     return seat.machine.state is handoff.State.UNDEAD
 
 
-def _tag_of(ended: EffectEnded) -> _Tag:
-    assert isinstance(ended.tag, _Tag)
+def _tag_of(ended: EffectEnded) -> Tag:
+    assert isinstance(ended.tag, Tag)
     return ended.tag
 
 
-_ENDS: Final[dict[str, Callable[[SeatSupervisor, _Seat, EffectEnded], None]]] = {
+_ENDS: Final[dict[str, Callable[[SeatSupervisor, Holding, EffectEnded], None]]] = {
     "claim": SeatSupervisor._on_claimed,
     "prepare": SeatSupervisor._on_prepared,
     "prepare_reclaim": SeatSupervisor._on_prepared,

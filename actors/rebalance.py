@@ -30,7 +30,7 @@ from actors.fleet_messages import (
     TakeSeat,
     WatchFleet,
 )
-from actors.handoffs import ORDERED
+from actors.holding import ORDERED, UNPREPARED
 from actors.leases import (
     SessionBegan,
     SessionDoubted,
@@ -322,6 +322,7 @@ class PlacementSupervisor(Actor):
             preferred=row.preferred if row else "",
             ordered=row is not None and ORDERED in row.about,
             waits=waits,
+            avoid=row.about.get(UNPREPARED, "") if row else "",
         )
 
     def _say_unplaceable(self, moves: Moves) -> None:

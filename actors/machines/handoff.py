@@ -135,12 +135,14 @@ class Forsake(Struct, frozen=True):
 
 
 class WriteRelease(Struct, frozen=True):
-    """`mail_out`: what a holder before us left in flight was not taken back here either."""
+    """`mail_out`: what a holder before us left in flight was not taken back here either;
+    `unprepared`: it could not be established here."""
 
     row: Lease
     to: str
     ordered: bool
     mail_out: bool = False
+    unprepared: bool = False
 
 
 class Gone(Struct, frozen=True):
@@ -177,6 +179,7 @@ class Handoff:
         self._reclaim = False
         self._given_up: GiveUp | None = None
         self._writing = False
+        self._unprepared = False
         self._to = ""
         self._ordered = False
         self._effects: list[Effect] = []
@@ -229,7 +232,7 @@ class Handoff:
         self.state, self.was_held = State.HELD, True
 
     def _not_established(self, _: NotEstablished) -> None:
-        self.state, self.reason = State.LEAVING, UNPREPARED
+        self.state, self.reason, self._unprepared = State.LEAVING, UNPREPARED, True
         self._do(Drain())
 
     # -- letting go in order --------------------------------------------------------------
@@ -247,7 +250,7 @@ class Handoff:
         assert self.row is not None
         self._writing = True
         mail_out = self._reclaim and not self.was_held
-        self._do(WriteRelease(self.row, self._to, self._ordered, mail_out))
+        self._do(WriteRelease(self.row, self._to, self._ordered, mail_out, self._unprepared))
 
     def _not_empty(self, _: NotEmpty) -> None:
         self.state, self.beats = State.UNDEAD, 0
@@ -286,7 +289,7 @@ class Handoff:
     def _forget(self, reason: str, *, voluntary: bool) -> None:
         self.state, self.row, self.reason = State.FREE, None, ""
         self._to, self._ordered, self._reclaim = "", False, False
-        self._given_up, self._writing = None, False
+        self._given_up, self._writing, self._unprepared = None, False, False
         self._do(Gone(voluntary, reason))
 
     def _do(self, effect: Effect) -> None:

@@ -42,7 +42,8 @@ class Member(Struct, frozen=True):
 class Place(Struct, frozen=True):
     """A seat of the company as the view has it. `holder`: the node that has it, empty where
     nobody has. `preferred`: the node it is meant for, or was when that took it; `ordered`: by an
-    operator, whatever the shares say. `waits`: free for so long that it is anybody's."""
+    operator, whatever the shares say. `waits`: free for so long that it is anybody's. `avoid`:
+    the node that took it last and could not work it."""
 
     handle: str
     demand: Demand = Demand()
@@ -50,6 +51,7 @@ class Place(Struct, frozen=True):
     preferred: str = ""
     ordered: bool = False
     waits: bool = False
+    avoid: str = ""
 
 
 class Board(Struct, frozen=True):
@@ -207,13 +209,18 @@ class _Shares:
         given: dict[str, str] = {}
         for place in sorted(self._free, key=lambda place: not place.ordered):
             meant = place.preferred in room and not place.waits
-            if meant and (place.ordered or room[place.preferred] > 0):
+            if (
+                meant
+                and place.preferred != place.avoid
+                and (place.ordered or room[place.preferred] > 0)
+            ):
                 given[place.handle] = place.preferred
                 room[place.preferred] -= 1
         for place in self._free:
             if place.handle not in given:
                 late = place.preferred if place.waits else ""
-                id = min(room, key=lambda id: (room[id] <= 0, id == late, -room[id], id))
+                bad = place.avoid
+                id = min(room, key=lambda id: (id == bad, room[id] <= 0, id == late, -room[id], id))
                 given[place.handle] = id
                 room[id] -= 1
         return given, room
@@ -229,7 +236,11 @@ class _Shares:
             meant = place.preferred == me
             return meant and place.ordered, meant, place.handle
 
-        return [
-            GiveUp(place.handle, "balance", to)
-            for place, to in zip(sorted(mine, key=last)[: over[me]], lacking[before:], strict=False)
-        ]
+        moves: list[GiveUp] = []
+        left = sorted(mine, key=last)
+        for to in lacking[before : before + over[me]]:
+            place = next((place for place in left if place.avoid != to), None)
+            if place is not None:
+                left.remove(place)
+                moves.append(GiveUp(place.handle, "balance", to))
+        return moves

@@ -108,7 +108,7 @@ _RATES: Final[Mapping[str, tuple[float, Mapping[Profile, float]]]] = {
     "wipe": (1, {"swarm": 0.0, "lease": 0.0, "mail": 0.0, "poison": 0.0}),
     "hold": (6, {"swarm": 0.5, "lease": 0.2, "mail": 0.9, "poison": 0.3}),
     "quiesce": (6, {"swarm": 0.4, "lease": 0.2, "mail": 0.8, "poison": 0.2}),
-    "move": (25, {"swarm": 0.6, "lease": 0.8, "mail": 0.4, "poison": 0.3}),
+    "move": (100, {"swarm": 0.6, "lease": 0.8, "mail": 0.4, "poison": 0.3}),
     "leave": (6, {"swarm": 0.5, "lease": 0.8, "mail": 0.3, "poison": 0.3}),
     "storm": (2, {"swarm": 0.3, "lease": 0.1, "mail": 0.6, "poison": 0.3}),
 }

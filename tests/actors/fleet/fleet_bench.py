@@ -130,6 +130,7 @@ class Fleet:
         self.told: list[tuple[str, str, Any]] = []
         self.turns: list[tuple[float, str, str, str]] = []
         self.completed: dict[str, str] = {}
+        self.unpreparable: set[tuple[str, str]] = set()
 
     async def ready(self) -> None:
         client = self.broker.client("setup")
@@ -146,6 +147,8 @@ class Fleet:
         number = len(self.table.grants)
 
         async def prepare(handle: str) -> SeatSpec:
+            if (node, handle) in self.unpreparable:
+                raise Unavailable(f"{node} cannot work {handle}")
             return self._seat(node, handle)
 
         def tell(event: str, about: Any) -> None:

@@ -309,3 +309,20 @@ def test_labels_changed_at_run_time_bring_and_take_seats() -> None:
         await fleet.stop()
 
     run_virtual(main, seed=1)
+
+
+def test_a_seat_that_one_node_cannot_establish_is_worked_by_another_and_stays_there() -> None:
+    async def main() -> None:
+        fleet = Fleet(4)
+        fleet.unpreparable = {("a", "s0"), ("a", "s1")}
+        await fleet.ready()
+        await fleet.join("a")
+        await fleet.join("b")
+        await asyncio.sleep(TIMING.sweep_s * 4)
+        assert fleet.held() == {"a": ["s2", "s3"], "b": ["s0", "s1"]}
+        grants = len(fleet.table.grants)
+        await asyncio.sleep(TIMING.ttl_s * 5)
+        assert len(fleet.table.grants) == grants
+        await fleet.stop()
+
+    run_virtual(main, seed=1)

@@ -258,7 +258,8 @@ def test_a_machine_that_takes_anew_remembers_nothing() -> None:
     machine = at(*HELD, h.Fence("over"), h.Forsaken(), h.Take(ROW, True), h.Claimed(ROW))
     assert not machine.was_held
     machine.step(h.NotEstablished())
-    assert machine.step(h.Empty()) == [h.WriteRelease(ROW, "", ordered=False, mail_out=True)]
+    released = h.WriteRelease(ROW, "", ordered=False, mail_out=True, unprepared=True)
+    assert machine.step(h.Empty()) == [released]
 
 
 def test_what_nobody_asked_for_is_refused_and_changes_nothing() -> None:
