@@ -22,6 +22,8 @@ WAIT_S: Final = 5.0
 AGAIN_S: Final = (0.02, 0.08)
 
 WRONG_SEQUENCE: Final = 10071
+MEETS_ANOTHER: Final = 10164
+"""A conditional write while another one of its subject is being replicated: neither yes nor no."""
 MAILBOX_MISSING: Final = 10014
 MAILBOX_EXISTS: Final = 10148
 STREAM_MISSING: Final = 10059

@@ -27,7 +27,7 @@ from typing import Any, Final
 from actors.ports import NotLive, Unavailable
 from actors.tenure import Fence, Fenced
 from crewlet.broker import names
-from crewlet.broker.api import WRONG_SEQUENCE, Api, ApiError, Stored
+from crewlet.broker.api import MEETS_ANOTHER, WRONG_SEQUENCE, Api, ApiError, Stored
 from crewlet.broker.pull import ID_HEADER
 from crewlet.coordination.store import LEASES, Bucket, Conflict, lease_key
 from crewlet.errors import StoreUnavailable
@@ -47,7 +47,9 @@ KNOWN_ID: Final = 10201
 
 IN_PROCESS: Final = 10158
 INCOMPLETE: Final = 10176
-TELLING: Final = frozenset({WRONG_SEQUENCE, KNOWN_ID, IN_PROCESS, INCOMPLETE, 10210, 10211})
+TELLING: Final = frozenset(
+    {WRONG_SEQUENCE, MEETS_ANOTHER, KNOWN_ID, IN_PROCESS, INCOMPLETE, 10210, 10211}
+)
 """Refusals after which the leader is asked what is there: a condition did not hold, another
 copy is being stored just now, a part of a batch was lost, or too many are open."""
 

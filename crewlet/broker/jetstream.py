@@ -25,6 +25,7 @@ from crewlet.broker.broadcast import Broadcast
 from crewlet.broker.coverage import Coverage
 from crewlet.broker.dead_letters import DeadLetters
 from crewlet.broker.dial import Address
+from crewlet.broker.elections import Elections
 from crewlet.broker.history import History
 from crewlet.broker.kv import JetStreamStore
 from crewlet.broker.mailboxes import Mailboxes
@@ -92,6 +93,8 @@ class JetStreamBroker:
         self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
         self._coverage = Coverage(self._wire, self._api, self._mailboxes)
         self._pulls = Pulls()
+        self._elections = Elections(self._wire, self._pulls)
+        self._replicas = replicas
         self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
         self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
 
@@ -130,6 +133,8 @@ class JetStreamBroker:
         await self._wire.open(CONNECT_S)
         try:
             self._coverage.listen()
+            if self._replicas > 1:
+                self._elections.listen()
             await patiently(self._provision, self._patience_s)
         except BaseException as error:
             await self._wire.close()

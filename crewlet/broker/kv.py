@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from actors.ports import NotLive, Unavailable
 from actors.tenure import Fence
 from crewlet.broker import names
-from crewlet.broker.api import STREAM_MISSING, WRONG_SEQUENCE, Api, ApiError, Stored
+from crewlet.broker.api import MEETS_ANOTHER, STREAM_MISSING, WRONG_SEQUENCE, Api, ApiError, Stored
 from crewlet.broker.completion import EXPECT, Completion, age_headers
 from crewlet.broker.pull import ID_HEADER
 from crewlet.broker.watch import JetStreamWatch
@@ -35,6 +35,7 @@ from crewlet.errors import StoreUnavailable
 T = TypeVar("T")
 
 TRY_S: Final = 2.0
+AGAIN_S: Final = 0.01
 WAIT_S: Final = 5.0
 """A verb answers within this: a lease is renewed every 5 s and lives for 20."""
 
@@ -161,6 +162,9 @@ class JetStreamStore:
                 )
                 return int(answer["seq"])
             except ApiError as error:
+                if error.code == MEETS_ANOTHER and left_s > AGAIN_S:
+                    await asyncio.sleep(AGAIN_S)
+                    continue
                 if error.code != WRONG_SEQUENCE:
                     raise StoreUnavailable(f"the coordination store refused: {error}") from error
                 return await self._ours(bucket, key, headers[ID_HEADER], repeated)

@@ -343,7 +343,8 @@ class Node:
     @property
     def _alone(self) -> bool:
         """Nobody else can reach this broker: it is in this process, or its child."""
-        return self.settings.stream.type != "nats"
+        stream = self.settings.stream
+        return stream.type != "nats" and stream.cluster is None
 
     def _has(self, role: str) -> bool:
         """A node of no stated role has all of them."""

@@ -147,6 +147,43 @@ def test_a_publish_survives_the_death_of_the_leader(
 
 
 @pytest.mark.certifies(9)
+def test_a_parked_pull_goes_on_when_the_leader_of_its_mailbox_dies(
+    runner: asyncio.Runner, cluster: Cluster
+) -> None:
+    """It died with its leader, without a word: its own end would come in half a minute. What the
+    old leader had handed out to nobody is taken back too, although the connection stood."""
+
+    async def play() -> None:
+        mailbox, first = box("parked"), cluster.client(0)
+        await first.start()
+        await first.ensure(mailbox)
+        info = await first._mailboxes.info(mailbox)
+        assert info is not None
+        leader = int(info["cluster"]["leader"].removeprefix("node-")) - 1
+        reader = cluster.client((leader + 1) % 3)
+        await reader.start()
+        try:
+            attachment = await reader.attach(mailbox, 1)
+            fetch = asyncio.create_task(reader.fetch(attachment, 5, 60.0))
+            await asyncio.sleep(0.5)  # it is parked at the leader
+            cluster.kill(leader)
+            async with asyncio.timeout(20):
+                while True:
+                    try:
+                        await reader.publish(mailbox.topic, b"later", message_id="parked/1")
+                        break
+                    except Unavailable:
+                        continue
+                began = asyncio.get_running_loop().time()
+                assert bodies(list(await fetch)) == ["later"]
+            assert asyncio.get_running_loop().time() - began < 10
+        finally:
+            await stop_all([first, reader])
+
+    runner.run(play())
+
+
+@pytest.mark.certifies(9)
 def test_a_store_decides_or_does_not_know_and_is_never_wrong(
     runner: asyncio.Runner, cluster: Cluster
 ) -> None:

@@ -48,22 +48,8 @@ def members(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) ->
     runner.run(cluster.stop())
 
 
-RACING = {
-    "of_racing_writers_one_wins",
-    "of_racing_completions_one_is_recorded",
-    "nothing_is_recorded_after_the_seat_changed_hands",
-}
-"""A write that meets another one on its way is refused with 10164, not with 10071: the store says
-"unknown" where it could say "no"."""
-
-
-def _marks(case: Case) -> list[pytest.MarkDecorator]:
-    known = pytest.mark.xfail(reason="10164 is not read as a conflict", strict=False)
-    return [pytest.mark.certifies(9, *case.lines), *([known] if case.name in RACING else [])]
-
-
 CASES = [
-    pytest.param(case, id=case.name, marks=_marks(case))
+    pytest.param(case, id=case.name, marks=pytest.mark.certifies(9, *case.lines))
     for case in (*broker_cases, *store_cases)
     if case.needs is None
 ]
