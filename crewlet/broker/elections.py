@@ -1,8 +1,8 @@
 """Another server leads a mailbox: what that means for whoever pulls from it.
 
-The old leader's parked pull dies with it, without a word, and what it handed out in its last moment
-may never have reached us - although our own connection stood. The server tells of each election;
-the pull is then made anew, and what was lost is taken back, as after a broken connection.
+What the old leader handed out in its last moment may never have reached us although our own
+connection stood, and nobody would hand it back before its ack window ends. The server tells of each
+election: what was lost is then taken back and the pull made anew, as after a broken connection.
 """
 
 from __future__ import annotations

@@ -164,6 +164,8 @@ def test_a_parked_pull_goes_on_when_the_leader_of_its_mailbox_dies(
         await reader.start()
         try:
             attachment = await reader.attach(mailbox, 1)
+            await send(reader, mailbox, "early")  # the first pull may end soon by itself
+            await reader.settle(done(list(await reader.fetch(attachment, 1, 10.0))))
             fetch = asyncio.create_task(reader.fetch(attachment, 5, 60.0))
             await asyncio.sleep(0.5)  # it is parked at the leader
             cluster.kill(leader)
