@@ -6,6 +6,7 @@ given and nobody hands back, and what the broker itself gave up on.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -25,6 +26,10 @@ SWEEP_SPREAD: Final = 25
 SWEEP_AGAIN_S: Final = 30.0
 """A mailbox is swept once after it was attached, when its first pull has been out for a while;
 spread, so that a thousand are not asked in the same second."""
+
+LOOKS_AT_ONCE: Final = 4
+"""The others wait in order: thousands of mailboxes of a node that died are looked at while their
+seats are still being taken over, and that comes first."""
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +61,8 @@ class Custody(Actor):
         self._attached: dict[int, Entry] = {}
         self._in_flight: dict[tuple[Mailbox, str], Held] = {}
         self._strays = Strays(broker, self.clock, self._in_hand)
+        self._to_look: deque[Look] = deque()
+        self._looking = 0
         self.ends: dict[Kind, End] = {"sweep": self._on_swept, "look": self._on_looked}
 
     def _live(self, ticket: int) -> Entry | None:
@@ -77,15 +84,27 @@ class Custody(Actor):
         if self.clock.monotonic() >= look.until:
             self._strays.forget(entry.wanted.mailbox)
             return
-        entry.look = look
-        if not entry.fetching:
-            self._look_again(entry, Look(look.ticket, look.until))
-            return
-        ours = in_force(entry.wanted.tenure, self.clock.monotonic)
-        self._work("look", entry, self._strays.look(entry.wanted.mailbox, look, ours))
+        self._to_look.append(look)
+        self._look_more()
+
+    def _look_more(self) -> None:
+        while self._to_look and self._looking < LOOKS_AT_ONCE:
+            look = self._to_look.popleft()
+            entry = self._live(look.ticket)
+            if entry is None:
+                continue
+            entry.look = look
+            if not entry.fetching:
+                self._look_again(entry, Look(look.ticket, look.until))
+                continue
+            self._looking += 1
+            ours = in_force(entry.wanted.tenure, self.clock.monotonic)
+            self._work("look", entry, self._strays.look(entry.wanted.mailbox, look, ours))
 
     def _on_looked(self, entry: Entry, ended: EffectEnded) -> None:
         """Unanswered, it is looked again as if this look had not been."""
+        self._looking -= 1
+        self._look_more()
         look = ended.value if isinstance(ended.value, Look) else entry.look
         assert look is not None
         self._look_again(entry, look)
