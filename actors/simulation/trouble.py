@@ -130,6 +130,8 @@ class Trouble:
         self._later(decision.length_s, self._restarted)
 
     def _restarted(self) -> None:
+        if self.healed:  # it was back by then
+            return
         self.fleet.history.add("fault", code="broker_back")
         self.fleet.site.restart()
         self.fleet.site.down(down=False)
@@ -264,8 +266,9 @@ class Trouble:
         self._cuts.clear()
         if self._outages:
             self._outages = 1
-            self._restarted()
+            self.fleet.site.down(down=False)
             self.fleet.site.old_leader(on=False)
+            self._answer()
         for host in self.fleet.hosts:
             self._heal_host(host)
 

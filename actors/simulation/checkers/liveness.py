@@ -67,6 +67,12 @@ class Liveness(Checker):
         self._happened("first delivery", record)
         self._happened("lifted", record)
 
+    def on_reclaim(self, record: Record) -> None:
+        """What others held of the seat is queued now, in the broker's memory."""
+        for at, (owner, _) in self._landed.items():
+            if at[0] == record.seat and owner != who(record):
+                self._back[at] = None
+
     def on_got(self, record: Record) -> None:
         self._landed[record.seat, record.seq] = who(record), True
 

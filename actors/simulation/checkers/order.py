@@ -13,7 +13,7 @@ Place = tuple[str, int]
 
 
 class Out(Struct):
-    """A message that was handed out in one fetch of one process, and is not settled."""
+    """A message that was handed out in one fetch of one process's attachment, and not settled."""
 
     fetch: tuple[str, int, int]
     msg: str
@@ -95,7 +95,7 @@ class Order(Checker):
         if back:
             back.pop(record.seq, None)
         self._take(place)
-        fetch = record.node, record.inc, record.pos
+        fetch = who(record), record.fence, record.pos
         self._out[place] = Out(fetch, record.msg)
         self._fetched.setdefault((record.seat, *fetch), {})[place] = None
 
@@ -184,7 +184,7 @@ class Order(Checker):
     def _oldest_first(self, place: Place, record: Record, turn: Turn) -> None:
         """Of what came in one fetch, no conversation waits that is older than this one."""
         out = self._out.get(place)
-        if out is None or f"{out.fetch[0]}#{out.fetch[1]}" != turn.node:
+        if out is None or out.fetch[0] != turn.node:
             return
         t, stamp = self._skipped.get((turn.node, record.seat), (-1.0, 0.0))
         oldest = min(record.sent, stamp) if t == record.t else record.sent
