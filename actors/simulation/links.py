@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Container, Sequence
 from functools import partial
 from typing import Any, Final
 
-from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
+from actors.delivery import Dead, Delivery, HandBack, Mailbox, Verdict
 from actors.ports import Attachment, Broker, MailboxState, NotLive, Receipt, Unavailable
 from actors.simulation.history import History
+from actors.simulation.hold import Hold, give_up, kind_of, late, mine, raise_in, stranger
 from actors.simulation.remembered import Remembered
 from actors.simulation.wire import Wire
 
@@ -43,23 +44,6 @@ def _never(name: str) -> bool:
     return False
 
 
-class Hold:
-    """One attachment: the broker's own once it has answered, and the fetch that is outstanding.
-    `broken`: before the next pull, what is out has to be put right."""
-
-    def __init__(self, mailbox: Mailbox, epoch: int, real: Attachment) -> None:
-        self.mailbox = mailbox
-        self.epoch = epoch
-        self.real = real
-        self.answer: asyncio.Future[Sequence[Delivery]] | None = None
-        self.serving: asyncio.Task[Any] | None = None
-        self.wanted = 0
-        self.until = 0.0
-        self.over = False
-        self.fetches = 0
-        self.broken = False
-
-
 class LinkedBroker:
     """`actors.ports.Broker` of one process. `office` is its client at the broker's end."""
 
@@ -85,11 +69,11 @@ class LinkedBroker:
     # -- asked and answered ---------------------------------------------------------------
 
     async def ensure(self, mailbox: Mailbox) -> bool:
-        return await self._wire.ask(partial(self._office.ensure, mailbox), _late)
+        return await self._wire.ask(partial(self._office.ensure, mailbox), late)
 
     async def attach(self, mailbox: Mailbox, epoch: int) -> Hold:
         await self._edge("before_attach")
-        real = await self._wire.ask(partial(self._office.attach, mailbox, epoch), _late)
+        real = await self._wire.ask(partial(self._office.attach, mailbox, epoch), late)
         hold = Hold(mailbox, epoch, real)
         self._holds[id(hold)] = hold
         await self._edge("after_attach")
@@ -104,31 +88,31 @@ class LinkedBroker:
             return count
 
         await self._edge("before_reclaim")
-        count = await self._wire.ask(serve, _late)
+        count = await self._wire.ask(serve, late)
         await self._edge("after_reclaim")
         return count
 
     async def outstanding(self, mailbox: Mailbox) -> frozenset[int]:
-        return await self._wire.ask(partial(self._office.outstanding, mailbox), _late)
+        return await self._wire.ask(partial(self._office.outstanding, mailbox), late)
 
     async def sweep(self, mailbox: Mailbox) -> Sequence[Delivery]:
-        return await self._wire.ask(partial(self._office.sweep, mailbox), _late)
+        return await self._wire.ask(partial(self._office.sweep, mailbox), late)
 
     async def list(self, pattern: str) -> Sequence[MailboxState]:
-        return await self._wire.ask(partial(self._office.list, pattern), _late)
+        return await self._wire.ask(partial(self._office.list, pattern), late)
 
     async def delete(self, mailbox: Mailbox) -> bool:
-        return await self._wire.ask(partial(self._office.delete, mailbox), _late)
+        return await self._wire.ask(partial(self._office.delete, mailbox), late)
 
     async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
         serve = partial(self._office.publish, topic, body, message_id=message_id)
-        return await self._wire.ask(serve, _late)
+        return await self._wire.ask(serve, late)
 
     # -- fetches --------------------------------------------------------------------------
 
     async def fetch(self, attachment: Attachment, most: int, wait_s: float) -> Sequence[Delivery]:
         """The pull itself is kept alive: what a broken line lost of it is asked for again."""
-        hold = _mine(attachment)
+        hold = mine(attachment)
         if hold.over:
             raise NotLive(f"the attachment to {hold.mailbox} was released")
         if hold.answer is not None:
@@ -136,7 +120,7 @@ class LinkedBroker:
         process = self._wire.process
         hold.answer = answer = process.create_future()
         hold.wanted, hold.until = most, process.time() + wait_s
-        timer = process.call_later(wait_s + GRACE_S, _give_up, answer)
+        timer = process.call_later(wait_s + GRACE_S, give_up, answer)
         self._pull(hold)
         try:
             given: Sequence[Delivery] = await answer
@@ -183,7 +167,7 @@ class LinkedBroker:
         except asyncio.CancelledError:
             return
         except Exception as error:
-            self._wire.back(_raise_in, answer, error)
+            self._wire.back(raise_in, answer, error)
             return
         self._handed_out(hold, given)
         self._wire.back(self._landed, hold, answer, given)
@@ -209,13 +193,13 @@ class LinkedBroker:
     async def recall(self, attachment: Attachment) -> None:
         """The outstanding fetch ends: with what the broker had sent, or empty where it does
         not answer in time."""
-        hold = _mine(attachment)
+        hold = mine(attachment)
         answer = hold.answer
         if answer is None:
             return
         recall = partial(self._office.recall, hold.real)
         try:
-            await self._wire.ask(recall, _late, RECALL_S)
+            await self._wire.ask(recall, late, RECALL_S)
         except Unavailable:
             hold.fetches += 1
             hold.broken = True
@@ -223,11 +207,11 @@ class LinkedBroker:
                 answer.set_result([])
 
     async def release(self, attachment: Attachment) -> None:
-        hold = _mine(attachment)
+        hold = mine(attachment)
         if hold.over:
             return
         await self._edge("before_release")
-        await self._wire.ask(partial(self._released, hold), _late)
+        await self._wire.ask(partial(self._released, hold), late)
         self._forget(hold)
         await self._edge("after_release")
 
@@ -239,7 +223,7 @@ class LinkedBroker:
 
     async def abandon(self, attachment: Attachment) -> None:
         """Nobody is asked: the broker hears of it if it can."""
-        hold = _mine(attachment)
+        hold = mine(attachment)
         if not hold.over:
             self._forget(hold)
             self._known.pop(hold.mailbox, None)
@@ -262,7 +246,7 @@ class LinkedBroker:
     async def settle(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
         if any(isinstance(verdict, HandBack) for _, verdict in verdicts):
             await self._edge("mid_defer")
-        await self._wire.ask(partial(self._settled, verdicts), _late)
+        await self._wire.ask(partial(self._settled, verdicts), late)
         self._told(verdicts)
         if any(isinstance(verdict, Dead) for _, verdict in verdicts):
             await self._edge("after_dlq")
@@ -296,7 +280,7 @@ class LinkedBroker:
         await self._office.settle(verdicts)
         for one, verdict in verdicts:
             if seat := self._seat_of(one.mailbox):
-                kind, delay_s = _kind(verdict)
+                kind, delay_s = kind_of(verdict)
                 self._history.add(
                     kind, node=self._node, inc=self._inc, seat=seat, msg=one.message_id,
                     seq=one.position, dc=one.count or 0, sent=delay_s, code=code,
@@ -330,7 +314,7 @@ class LinkedBroker:
             return
         known = self._remembered(hold.mailbox)
         verdicts = [
-            (known.delivery(position) or _stranger(hold.mailbox, position), verdict)
+            (known.delivery(position) or stranger(hold.mailbox, position), verdict)
             for position, verdict in known.words(out, self._wire.world.now)
         ]
         if verdicts:
@@ -344,40 +328,3 @@ class LinkedBroker:
     def _add(self, kind: str, mailbox: Mailbox, **fields: object) -> None:
         if seat := self._seat_of(mailbox):
             self._history.add(kind, node=self._node, inc=self._inc, seat=seat, **fields)
-
-
-def _kind(verdict: Verdict) -> tuple[str, float]:
-    match verdict:
-        case Done():
-            return "ack", 0.0
-        case Retry(delay_s=delay_s):
-            return "nak", delay_s
-        case HandBack():
-            return "defer", 0.0
-        case Dead():
-            return "dlq", 0.0
-
-
-def _stranger(mailbox: Mailbox, position: int) -> Delivery:
-    """A message that is out and was never here: the broker knows it by its position."""
-    return Delivery(mailbox, b"", None, position, f"{position}:?")
-
-
-def _late() -> Unavailable:
-    return Unavailable("the broker did not answer in time")
-
-
-def _give_up(answer: asyncio.Future[Sequence[Delivery]]) -> None:
-    if not answer.done():
-        answer.set_result([])
-
-
-def _raise_in(answer: asyncio.Future[Any], error: BaseException) -> None:
-    if not answer.done():
-        answer.set_exception(error)
-
-
-def _mine(attachment: Attachment) -> Hold:
-    if not isinstance(attachment, Hold):
-        raise TypeError(f"{attachment!r} was attached by another broker")
-    return attachment

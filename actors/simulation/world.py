@@ -128,4 +128,7 @@ class World(SimulatedLoop):
             if when > self.now:
                 self.now = when
             self.step += 1
-            taker.take(call)
+            if taker is self:  # nothing else is ready: it need not stand in line
+                call.run()
+            else:
+                taker.take(call)
