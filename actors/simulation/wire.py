@@ -59,6 +59,33 @@ class Line:
         return (least + (most - least) * self.random.random()) * self.slow
 
 
+def _unheard() -> None:
+    """Nobody waits for it."""
+
+
+class Waiting:
+    """A question of a process: `until` is when, in the world's time, its patience is over."""
+
+    __slots__ = ("_deadline", "_late", "_process", "answer", "until")
+
+    def __init__(
+        self,
+        process: Process,
+        answer: asyncio.Future[Any],
+        deadline: float,
+        late: Callable[[], BaseException],
+    ) -> None:
+        self.answer = answer
+        self.until = process.world_time(deadline)
+        self._process = process
+        self._deadline = deadline
+        self._late = late
+
+    def run_out(self) -> None:
+        """It will not be answered in time, or may not: have it fail when it does."""
+        self._process.call_at(self._deadline, _fail, self.answer, self._late)
+
+
 class Wire:
     """Of one process. What happens at the broker's end happens on the world's loop."""
 
@@ -85,42 +112,49 @@ class Wire:
     ) -> T:
         """What `serve` comes to at the broker's end; `late()` is raised where no answer came
         within `timeout_s`. A `read` is answered by an old leader, too, which knows no better."""
-        answer: asyncio.Future[T] = self.process.create_future()
         process = self.process
-        timer = process.call_at(process.time() + timeout_s, _fail, answer, late)
-        self.send(partial(self._serve, serve, answer, read), read=read)
-        try:
-            return await answer
-        finally:
-            timer.cancel()
+        answer: asyncio.Future[T] = process.create_future()
+        # Of a thousand questions one is not answered in time: only that one needs a timer.
+        waiting = Waiting(process, answer, process.time() + timeout_s, late)
+        self.send(partial(self._serve, serve, waiting, read), read=read, lost=waiting.run_out)
+        return await answer
 
-    def send(self, act: Callable[[], object], *, read: bool = False) -> None:
-        """Have `act` done at the broker's end, unless it is lost on the way."""
+    def send(
+        self,
+        act: Callable[[], object],
+        *,
+        read: bool = False,
+        lost: Callable[[], object] = _unheard,
+    ) -> None:
+        """Have `act` done at the broker's end, unless it is lost on the way: then `lost` is."""
         if not self.process.alive:
             return
         if self.process.stopped:  # written by what ran on after the stop: it is in no buffer yet
             self._held.append(act)
+            lost()
             return
         at = max(self._up_at, self.world.now + self.line.latency())
         self._up_at = at
-        call = Call(at, self._arrive, (act, read), self.world)
+        call = Call(at, self._arrive, (act, read, lost), self.world)
         self._going.append(call)
         self.world.due(at, self.world, call)
 
     # -- the broker's end -----------------------------------------------------------------
 
-    def _arrive(self, act: Callable[[], object], read: bool) -> None:
+    def _arrive(self, act: Callable[[], object], read: bool, lost: Callable[[], object]) -> None:
         self._going.popleft()
         line = self.line
         if self.open and line.reaches(read):
             act()
-        elif self.open and line.up and not read and line.random.random() < PARKED:
+            return
+        lost()
+        if self.open and line.up and not read and line.random.random() < PARKED:
             line.parked.append(act)
         else:
             line.lost_up += 1
 
     def _serve(
-        self, serve: Callable[[], Coroutine[Any, Any, T]], answer: asyncio.Future[T], read: bool
+        self, serve: Callable[[], Coroutine[Any, Any, T]], waiting: Waiting, read: bool
     ) -> None:
         """What the broker does gives way to others, and waits for nothing: it needs no task."""
         work = serve()
@@ -129,9 +163,16 @@ class Wire:
                 if work.send(None) is not None:
                     raise RuntimeError(f"{work!r} waits at the broker's end; give it a task")
         except StopIteration as done:
-            self.back(_resolve, answer, done.value, read=read)
+            self._answer(waiting, _resolve, done.value, read)
         except Exception as error:
-            self.back(_fail_with, answer, error, read=read)
+            self._answer(waiting, _fail_with, error, read)
+
+    def _answer(
+        self, waiting: Waiting, how: Callable[..., object], what: object, read: bool
+    ) -> None:
+        at = self.back(how, waiting.answer, what, lost=waiting.run_out, read=read)
+        if at > waiting.until:
+            waiting.run_out()
 
     def back(
         self,
@@ -139,11 +180,12 @@ class Wire:
         *args: Any,
         lost: Callable[[], object] | None = None,
         read: bool = False,
-    ) -> None:
-        """Have the process called, unless that is lost on the way: then `lost` is."""
+    ) -> float:
+        """Have the process called, unless that is lost on the way: then `lost` is. When."""
         at = max(self._down_at, self.world.now + self.line.latency())
         self._down_at = at
         self.world.call_at(at, self._land, callback, args, lost, read)
+        return at
 
     def push(self, callback: Callable[..., object], *args: Any, late_s: float = 0.0) -> None:
         """As `back`, for what nobody asked for: it has an order of its own."""
@@ -160,6 +202,8 @@ class Wire:
     ) -> None:
         if self.open and self.process.alive and self.line.brings(read):
             self.process.bring(callback, *args)
+            if lost is not None and self.process.stopped:
+                lost()  # which comes first, when it goes on, is the seed's to say
         else:
             self.line.lost_down += 1
             if lost is not None:
@@ -174,6 +218,7 @@ class Wire:
         while self._going and len(held) < most:
             call = self._going.pop()
             held.append(call._args[0])
+            call._args[2]()
             call.cancel()
         self._held.extend(reversed(held))
         self._up_at = self._going[-1]._when if self._going else 0.0
