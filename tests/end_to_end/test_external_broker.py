@@ -59,7 +59,7 @@ def test_two_nodes_share_the_seats_and_one_takes_over_when_the_other_dies(tmp_pa
 def _shared(node: Running) -> dict[str, list[str]] | None:
     """The seats of each node once both have some."""
     owners: dict[str, list[str]] = {}
-    for row in node.seats():
+    for row in node.call("seats"):
         owners.setdefault(row["owner"], []).append(row["handle"])
     return owners if {"first", "second"} <= owners.keys() else None
 

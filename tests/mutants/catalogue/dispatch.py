@@ -73,8 +73,8 @@ def acknowledged_without_its_row(patch: Patches) -> None:
     """A turn whose row could not be written is acknowledged all the same."""
     completed = Dispatch._completed
 
-    async def careless(seat: Dispatch, turn: Any, outcome: Ack) -> Any:
-        found = await completed(seat, turn, outcome)
+    async def careless(seat: Dispatch, turn: Any, outcome: Ack, fence: Any) -> Any:
+        found = await completed(seat, turn, outcome, fence)
         return outcome if isinstance(found, Defer) else found
 
     patch.set(Dispatch, "_completed", careless)
@@ -89,7 +89,7 @@ def recorded_before_it_is_worked(patch: Patches) -> None:
     handled = Dispatch._handled
 
     async def early(seat: Dispatch, turn: Any) -> Any:
-        await seat._completed(turn, Ack())
+        await seat._completed(turn, Ack(), None)
         return await handled(seat, turn)
 
     patch.set(Dispatch, "_handled", early)
@@ -129,12 +129,12 @@ def publish_before_ensure(patch: Patches) -> None:
     ensure = nodes.ensure_mailboxes
     behind: list[Any] = []
 
-    async def later(broker: Any, company: Any) -> Any:
+    async def later(broker: Any, wanted: Any) -> Any:
         async def soon() -> None:
             await asyncio.sleep(1.0)
-            await ensure(broker, company)
+            await ensure(broker, wanted)
 
         behind.append(asyncio.ensure_future(soon()))
-        return frozenset()
+        return frozenset(), frozenset()
 
     patch.set(nodes, "ensure_mailboxes", later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from actors import gateway, mail, turn
+from actors import gateway, mail, patience, turn
 from actors.gateway import Gateway
 from actors.machines import consumer, signals
 from actors.machines.consumer import Consumer, State
@@ -63,7 +63,9 @@ def recall_is_lost(patch: Patches) -> None:
 def settlement_is_tried_once(patch: Patches) -> None:
     """What the broker does not take in an outage is never said again."""
 
-    async def once(call: Callable[[], Any], what: str) -> Any:
+    async def once(
+        call: Callable[[], Any], what: str, wanted: Callable[[], bool] = patience.always
+    ) -> Any:
         try:
             return await call()
         except BrokerError:
