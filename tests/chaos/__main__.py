@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from crewlet import logs
+from tests.chaos.namespaces import Namespaces
 from tests.chaos.plan import Budget
 from tests.chaos.report import table
 from tests.chaos.run import Outcome, Wanted, play
@@ -20,6 +21,7 @@ from tests.chaos.run import Outcome, Wanted, play
 def main() -> int:
     args = _arguments()
     logs.configure(debug=False)
+    networks = not args.loopback and Namespaces.possible()
     wanted = Wanted(
         seed=args.seed,
         minutes=args.minutes,
@@ -27,6 +29,7 @@ def main() -> int:
         seats=args.seats,
         nodes=args.nodes,
         servers=args.servers,
+        networks=networks,
         backlog=args.backlog,
         pace=args.pace,
         budget=Budget(
@@ -35,6 +38,7 @@ def main() -> int:
             cut=args.partitions,
             broker_kill=args.broker_kills,
             broker_stop=args.broker_stops,
+            broker_cut=args.broker_cuts if networks else 0,
             move=args.moves,
             roll=args.rolls,
         ),
@@ -72,6 +76,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--partitions", type=int, default=3, metavar="N")
     parser.add_argument("--broker-kills", type=int, default=0, metavar="N")
     parser.add_argument("--broker-stops", type=int, default=0, metavar="N")
+    parser.add_argument("--broker-cuts", type=int, default=0, metavar="N", help="namespaces only")
+    parser.add_argument("--loopback", action="store_true", help="no network namespaces")
     parser.add_argument("--moves", type=int, default=0, metavar="N")
     parser.add_argument("--rolls", type=int, default=0, metavar="N", help="SIGTERM and start")
     parser.add_argument("--backlog", type=int, default=60, help="messages outstanding at a time")

@@ -67,7 +67,7 @@ class Verdicts(Struct):
     """`lost`: acknowledged to the publisher, and neither worked nor a dead letter. `doubled`:
     completed more than once. `unexpected`: completed, and never sent. `stale`: accepted under a
     fence that was not the seat's at that place of the log. `both`: overlapping turns of a seat
-    that were both completed. `overlaps`: those of which one was a zombie's, and came to nothing.
+    that were both completed. `zombies`: turns that ran beside another and came to nothing.
     `again`: messages that were started more than once."""
 
     sent: int = 0
@@ -78,7 +78,7 @@ class Verdicts(Struct):
     unexpected: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     both: list[str] = field(default_factory=list)
-    overlaps: int = 0
+    zombies: int = 0
     again: int = 0
     by_node: dict[str, int] = field(default_factory=dict)
 
@@ -134,7 +134,7 @@ def judge(recorded: Recorded, turns: Sequence[Turn]) -> Verdicts:
     unknown = [row.key for row in recorded.completed if row.key not in recorded.sent]
     done = {recorded.sent[key] for key in rows if key in recorded.sent}
     starts = Counter(key for turn in turns for key in turn.keys)
-    both, overlaps = overlapping(turns, {row.turn for row in recorded.completed})
+    both, zombies = overlapping(turns, {row.turn for row in recorded.completed})
     twice = {id for id, n in recorded.worked.items() if n > 1}
     twice |= {recorded.sent.get(key, key) for key, n in rows.items() if n > 1}
     twice |= {id for id, n in recorded.dead.items() if n > 1}
@@ -148,7 +148,7 @@ def judge(recorded: Recorded, turns: Sequence[Turn]) -> Verdicts:
         unexpected=sorted({*unknown, *(recorded.worked.keys() - sent)}),
         stale=stale(recorded.seat_rows, recorded.completed),
         both=both,
-        overlaps=overlaps,
+        zombies=zombies,
         again=sum(1 for n in starts.values() if n > 1),
         by_node=dict(Counter(row.node for row in recorded.completed)),
     )
@@ -171,9 +171,10 @@ def stale(seat_rows: Sequence[LeaseRow], completed: Sequence[Completed]) -> list
 
 
 def overlapping(turns: Sequence[Turn], completed: set[str]) -> tuple[list[str], int]:
-    """Pairs of turns of one seat that ran at the same time: those of which both were completed,
-    and how many there were beside them."""
-    both, others = [], 0
+    """Pairs of turns of one seat that ran at the same time and were both completed; and how many
+    turns ran beside others and came to nothing."""
+    both: list[str] = []
+    zombies: set[str] = set()
     by_seat: dict[str, list[Turn]] = {}
     for turn in turns:
         by_seat.setdefault(turn.seat, []).append(turn)
@@ -186,9 +187,9 @@ def overlapping(turns: Sequence[Turn], completed: set[str]) -> tuple[list[str], 
                 if one.turn in completed and turn.turn in completed:
                     both.append(f"{seat}: {one.turn} on {one.node}, {turn.turn} on {turn.node}")
                 else:
-                    others += 1
+                    zombies |= {one.turn, turn.turn} - completed
             running.append(turn)
-    return both, others
+    return both, len(zombies)
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:

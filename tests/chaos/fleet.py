@@ -27,11 +27,13 @@ from crewlet.events import catalogue as types
 from crewlet.queue import Publisher
 from tests.chaos.checks import Completed, LeaseRow, Recorded, Turn, ledger_key, turns_of
 from tests.chaos.link import Link
+from tests.chaos.namespaces import Namespaces
 from tests.chaos.processes import NodeProcess, until
 from tests.chaos.servers import Server, make_servers
 from tests.chaos.tail import Heard, Tail
 
 LOG = "KV_crewlet_ownership"
+STREAMS = ("CREWLET_AGENT", "CREWLET_EVENTS", "CREWLET_DLQ", LOG)
 NODE_ROWS = "$KV.crewlet_ownership.leases.node."
 SEAT_ROWS = "$KV.crewlet_ownership.leases.seat."
 LEDGER_ROWS = "$KV.crewlet_ownership.ledger."
@@ -65,15 +67,17 @@ class Fleet:
         nodes: int = 3,
         seats: int = 9,
         servers: int = 1,
+        networks: bool = False,
         window_s: float = 0.0,
         more: str = "",
         lease: str = "",
     ) -> None:
         self.folder = folder
         self.seats = [f"s{n:02}" for n in range(seats)]
-        self.servers: list[Server] = make_servers(folder / "servers", servers)
-        ports = [server.port for server in self.servers]
-        self.links = [Link(ports) for _ in range(nodes)]
+        self.networks = Namespaces(servers) if networks else None
+        self.servers = make_servers(folder / "servers", servers, self.networks)
+        targets = [(server.host, server.port) for server in self.servers]
+        self.links = [Link(targets) for _ in range(nodes)]
         self.nodes: list[NodeProcess] = []
         self.recorded = Recorded()
         self._names = [f"n{n + 1}" for n in range(nodes)]
@@ -101,6 +105,8 @@ class Fleet:
 
     async def _open(self) -> None:
         company = self._write_company()
+        if self.networks is not None:
+            self.networks.open()
         await asyncio.gather(*(server.start() for server in self.servers))
         for link, name in zip(self.links, self._names, strict=True):
             await link.start()
@@ -157,6 +163,8 @@ class Fleet:
         for server in self.servers:
             server.thaw()
             await server.kill()
+        if self.networks is not None:
+            self.networks.close()
 
     async def boot(self) -> None:
         """All nodes, until they share the seats."""
@@ -191,6 +199,27 @@ class Fleet:
             return None
         name = info.cluster.leader if info.cluster else ""
         return next((server for server in self.servers if server.name == name), None)
+
+    async def behind(self) -> list[str]:
+        """Replicas of streams and of mailboxes that are not up to date, or not known to be."""
+        try:
+            js = self.client.jetstream(timeout=3)
+            streams = [await js.stream_info(name) for name in STREAMS]
+            found = [
+                _replicas(name, info.cluster) for name, info in zip(STREAMS, streams, strict=True)
+            ]
+            offset, total = 0, 1
+            while offset < total:
+                body = json.dumps({"offset": offset}).encode()
+                verb = "$JS.API.CONSUMER.LIST.CREWLET_AGENT"
+                page = json.loads((await self.client.request(verb, body, timeout=3)).data)
+                if page.get("missing") or "error" in page:
+                    return ["consumers without an answer"]
+                total, offset = page["total"], offset + len(page["consumers"])
+                found += [_peers(one["name"], one["cluster"]) for one in page["consumers"]]
+        except (NatsError, TimeoutError, KeyError) as error:
+            return [repr(error)]
+        return [name for names in found for name in names]
 
     def node(self, name: str) -> NodeProcess:
         return next(node for node in self.nodes if node.name == name)
@@ -290,6 +319,19 @@ class Fleet:
             died = {life.incarnation: life.ended for life in node.lives if life.ended}
             found += turns_of(node.lines(), died)
         return sorted(found, key=lambda turn: turn.began)
+
+
+def _replicas(stream: str, cluster: Any) -> list[str]:
+    if cluster is None or not cluster.leader:
+        return [f"{stream} has no leader"]
+    return [f"{stream} on {p.name}" for p in cluster.replicas if not p.current or p.offline]
+
+
+def _peers(consumer: str, cluster: dict[str, Any]) -> list[str]:
+    if not cluster.get("leader"):
+        return [f"{consumer} has no leader"]
+    late = [p for p in cluster.get("replicas", []) if not p["current"] or p.get("offline")]
+    return [f"{consumer} on {peer['name']}" for peer in late]
 
 
 def _task(seat: str, text: str, conversation: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ DELAY_S = 0.3
 class Link:
     """A listener for each server; the node is told their addresses and no other."""
 
-    def __init__(self, targets: Sequence[int]) -> None:
+    def __init__(self, targets: Sequence[tuple[str, int]]) -> None:
         self._targets = targets
         self._servers: list[asyncio.Server] = []
         self._transports: set[asyncio.StreamWriter] = set()
@@ -49,12 +49,12 @@ class Link:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _serving(self, target: int):  # type: ignore[no-untyped-def]
+    def _serving(self, target: tuple[str, int]):  # type: ignore[no-untyped-def]
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 if self.mode == "cut":
                     raise OSError("cut")
-                there, back = await asyncio.open_connection("127.0.0.1", target)
+                there, back = await asyncio.open_connection(*target)
             except OSError:
                 writer.transport.abort()
                 return

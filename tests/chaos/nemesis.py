@@ -22,6 +22,9 @@ from tests.chaos.processes import Life, NodeProcess, until
 KILLED = -9
 FAILED = 1
 
+BROKERS: tuple[Kind, ...] = ("broker-kill", "broker-stop", "broker-cut")
+"""What happens to a server; one at a time, so that two of three are always there."""
+
 SLACK_S = 5.0
 """So long after an outage a start may still fail of it."""
 
@@ -76,7 +79,7 @@ class Nemesis:
 
     def _start(self, fault: Fault) -> bool:
         """Begin it if there is somebody to suffer it."""
-        if fault.kind in ("broker-kill", "broker-stop"):
+        if fault.kind in BROKERS:
             if "broker" in self._hurt:
                 return False
             self._spawn("broker", self._broker(fault))
@@ -126,8 +129,10 @@ class Nemesis:
 
     async def _again(self, node: NodeProcess, after_s: float) -> None:
         await asyncio.sleep(after_s)
-        spent = self.healing or self.count("kill") >= self._budget.kill
-        node.start("" if spent else self._next.pop(node.name, ""))
+        point = self._next.pop(node.name, "")
+        kind: Kind = "stop" if point.endswith("=stop") else "kill"
+        spent = self.healing or self.count(kind) >= self._budget.of(kind)
+        node.start("" if spent else point)
         # A failpoint may end it on its way up: the watch sees to that.
         while node.running and not node.frozen and await node.call("status", 2.0) is None:
             await asyncio.sleep(0.1)
@@ -171,18 +176,29 @@ class Nemesis:
         server = servers[fault.victim % len(servers)]
         if len(servers) > 1 and fault.other % 4:  # mostly the leader
             server = await self.fleet.leader() or server
-        done = self._note(fault.kind, server.name, fault.kind)
+        role = "its leader" if server is await self.fleet.leader() else "a follower"
+        done = self._note(fault.kind, server.name, role if len(servers) > 1 else "the only one")
+        length_s = fault.share * self._ttl_s
         if fault.kind == "broker-kill":
             await server.kill()
-            await asyncio.sleep(fault.share * self._ttl_s)
+            await asyncio.sleep(length_s)
             await server.start()
-        else:
+        elif fault.kind == "broker-stop" or self.fleet.networks is None:
             server.freeze()
-            await asyncio.sleep(fault.share * self._ttl_s)
+            await asyncio.sleep(length_s)
             server.thaw()
+        else:
+            number = servers.index(server)
+            self.fleet.networks.cut(number, off=True)
+            await asyncio.sleep(length_s)
+            self.fleet.networks.cut(number, off=False)
         done.ended = time.monotonic()
-        if len(servers) > 1:  # never two of three at once: wait for it to catch up
-            await asyncio.sleep(3.0)
+        if len(servers) > 1:  # never two of three at once: it has to catch up first
+            await until(self._caught_up, 120, f"{server.name} has caught up")
+            await asyncio.sleep(1.0)
+
+    async def _caught_up(self) -> bool:
+        return not await self.fleet.behind()
 
     # -- what failpoints do ---------------------------------------------------------------
 
@@ -216,7 +232,7 @@ class Nemesis:
 
     def _had_no_broker(self, life: Life) -> bool:
         """A node that starts while its broker is away says so and leaves."""
-        outages = [one for one in self.done if one.kind in ("broker-kill", "broker-stop")]
+        outages = [one for one in self.done if one.kind in BROKERS]
         return life.code == FAILED and any(
             (one.ended or life.ended) > life.began - SLACK_S and one.began < life.ended
             for one in outages

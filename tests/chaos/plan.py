@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tests.chaos.link import Mode
 
-Kind = Literal["kill", "stop", "cut", "broker-kill", "broker-stop", "move", "roll"]
+Kind = Literal["kill", "stop", "cut", "broker-kill", "broker-stop", "broker-cut", "move", "roll"]
 KINDS: Sequence[Kind] = get_args(Kind)
 
 LINKS: Sequence[Mode] = ("cut", "silent", "deaf", "mute", "slow")
@@ -41,6 +41,7 @@ class Budget(Struct, frozen=True):
     cut: int = 0
     broker_kill: int = 0
     broker_stop: int = 0
+    broker_cut: int = 0
     move: int = 0
     roll: int = 0
 
@@ -75,6 +76,7 @@ def _fault(rng: random.Random, kind: Kind, ttl_s: float) -> Fault:
         "cut": rng.choice((0.2, 0.6, 1.3, 2.0)),
         "broker-kill": rng.uniform(0.02, 0.4),
         "broker-stop": rng.choice((0.3, 0.7, 1.3)),
+        "broker-cut": rng.choice((0.5, 1.5, 3.0)),
     }.get(kind, 0.0)
     return Fault(
         kind=kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -31,9 +32,14 @@ class Life(Struct):
 
 
 async def until(what: Callable[[], Any], within_s: float, why: str = "") -> Any:
-    """Poll until `what` is true; its value. The deadline is a failure."""
+    """Poll until `what` is true, or what it awaits is; its value. The deadline is a failure."""
     deadline = time.monotonic() + within_s
-    while not (value := what()):
+    while True:
+        value = what()
+        if inspect.isawaitable(value):
+            value = await value
+        if value:
+            break
         assert time.monotonic() < deadline, f"not within {within_s} s: {why or what}"
         await asyncio.sleep(0.02)
     return value

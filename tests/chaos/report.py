@@ -18,6 +18,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield (
         "fleet",
         f"{wanted.nodes} nodes, {wanted.seats} seats, {wanted.servers} nats-server(s), "
+        f"{'in network namespaces' if wanted.networks else 'on the loopback'}, "
         f"{outcome.boots} processes in all",
     )
     yield "took", f"{outcome.took_s:.0f} s"
@@ -26,7 +27,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield kind, f"{sum(where.values())} ({told})"
     yield "messages", f"{verdicts.sent} sent, {verdicts.completed} completed, {verdicts.dead} dead"
     yield "by node", ", ".join(f"{node} {n}" for node, n in sorted(verdicts.by_node.items()))
-    yield "started again", f"{verdicts.again} messages, {verdicts.overlaps} beside a zombie"
+    yield "started again", f"{verdicts.again} messages, {verdicts.zombies} turns of zombies"
     yield "hands", f"{outcome.moves} rows of seats written"
     yield "crash takeover", _times(outcome.crash)
     yield "crash takeover, clean", _times(outcome.crash_clean)

@@ -18,6 +18,7 @@ from tests.chaos.checks import Turn, Verdicts, judge, percentiles
 from tests.chaos.fleet import TTL_S, Fleet, draw_ms
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.plan import Budget, draw
+from tests.chaos.stuck import stuck
 
 PUBLISHERS = 8
 
@@ -32,6 +33,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     seats: int = 9
     nodes: int = 3
     servers: int = 1
+    networks: bool = False
     backlog: int = 60
     pace: float = 1.0
     budget: Budget = field(default_factory=Budget)
@@ -76,6 +78,7 @@ async def play(wanted: Wanted, folder: Path, say: Say = lambda _: None) -> Outco
         nodes=wanted.nodes,
         seats=wanted.seats,
         servers=wanted.servers,
+        networks=wanted.networks,
         window_s=0.02,
     )
     async with fleet:
@@ -96,6 +99,8 @@ async def play(wanted: Wanted, folder: Path, say: Say = lambda _: None) -> Outco
             telling.cancel()
         if not healed:
             say(f"not worked: {fleet.waits_for()[:10]}")
+            for line in await stuck(fleet):
+                say(line)
         return _outcome(wanted, fleet, nemesis, healed, settled, time.monotonic() - began)
 
 

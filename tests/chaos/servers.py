@@ -1,4 +1,4 @@
-"""Real nats-servers on the loopback that can be killed, stopped, started again: one, or three."""
+"""Real nats-servers that can be killed, stopped, cut off and started again: one, or three."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import subprocess
 from pathlib import Path
 
 from crewlet.broker import server_files
+from tests.chaos.namespaces import Namespaces
 
 MAX_PAYLOAD = 9 * 2**20
 
+LOOPBACK = "127.0.0.1"
+CLIENTS, ROUTES = 4222, 6222
+
 CONFIG = """\
 server_name: "{name}"
-listen: "127.0.0.1:{port}"
+listen: "{host}:{port}"
 max_payload: {payload}
 max_pending: 67108864
 jetstream {{ store_dir: "store", sync_interval: always }}
@@ -23,7 +27,7 @@ jetstream {{ store_dir: "store", sync_interval: always }}
 CLUSTER = """\
 cluster {{
   name: "chaos"
-  listen: "127.0.0.1:{port}"
+  listen: "{host}:{port}"
   no_advertise: true
   routes: [{routes}]
 }}
@@ -31,26 +35,32 @@ cluster {{
 
 
 class Server:
-    """One nats-server; its port and its folder outlive its processes."""
+    """One nats-server; its port and its folder outlive its processes. `inside` names the network
+    namespace that it runs in, if any."""
 
-    def __init__(self, folder: Path, name: str, port: int, cluster: str = "") -> None:
+    def __init__(
+        self, folder: Path, name: str, host: str, port: int, cluster: str = "", inside: str = ""
+    ) -> None:
         self.name = name
+        self.host = host
         self.port = port
         self.folder = folder
+        self._inside = inside
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
-        text = CONFIG.format(name=name, port=port, payload=MAX_PAYLOAD)
+        text = CONFIG.format(name=name, host=host, port=port, payload=MAX_PAYLOAD)
         (folder / "nats.conf").write_text(text + cluster)
 
     @property
     def url(self) -> str:
-        return f"nats://127.0.0.1:{self.port}"
+        return f"nats://{self.host}:{self.port}"
 
     async def start(self) -> None:
         """Returns when it takes connections."""
+        entering = ["ip", "netns", "exec", self._inside] if self._inside else []
         with (self.folder / "nats.log").open("ab") as log:
-            self._child = subprocess.Popen(
-                [str(server_files.find_program()), "-c", "nats.conf"],
+            self._child = subprocess.Popen(  # `ip netns exec` becomes the server: one process
+                [*entering, str(server_files.find_program()), "-c", "nats.conf"],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -63,7 +73,7 @@ class Server:
 
     async def _answers(self) -> bool:
         try:
-            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            _, writer = await asyncio.open_connection(self.host, self.port)
         except OSError:
             return False
         writer.close()
@@ -84,25 +94,30 @@ class Server:
             self._child.send_signal(signal.SIGCONT)
 
 
-def make_servers(folder: Path, count: int) -> list[Server]:
-    """One server alone, or a cluster of three."""
-    if count == 1:
-        return [Server(folder / "s1", "s1", free_port())]
-    ports = [free_port() for _ in range(2 * count)]
-    clients, routes = ports[:count], ports[count:]
-    all_routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
+def make_servers(folder: Path, count: int, networks: Namespaces | None) -> list[Server]:
+    """One server alone, or a cluster of three; each in its network where there are any."""
+    if networks is not None:
+        hosts = [networks.host(n) for n in range(count)]
+        clients, routes = [CLIENTS] * count, [ROUTES] * count
+    else:
+        hosts = [LOOPBACK] * count
+        ports = [free_port() for _ in range(2 * count)]
+        clients, routes = ports[:count], ports[count:]
+    all_routes = ", ".join(f'"nats://{h}:{p}"' for h, p in zip(hosts, routes, strict=True))
     return [
         Server(
-            folder / f"s{n}",
-            f"s{n}",
-            clients[n - 1],
-            CLUSTER.format(port=routes[n - 1], routes=all_routes),
+            folder / f"s{n + 1}",
+            f"s{n + 1}",
+            hosts[n],
+            clients[n],
+            CLUSTER.format(host=hosts[n], port=routes[n], routes=all_routes) if count > 1 else "",
+            networks.name(n) if networks is not None else "",
         )
-        for n in range(1, count + 1)
+        for n in range(count)
     ]
 
 
 def free_port() -> int:
     with contextlib.closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
+        one.bind((LOOPBACK, 0))
         return int(one.getsockname()[1])

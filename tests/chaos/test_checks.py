@@ -93,7 +93,7 @@ def test_a_zombie_may_run_beside_its_successor_and_may_not_complete() -> None:
     turns = [_turn("n1", 1.0, 5.0, "t1"), _turn("n2", 4.0, 6.0, "t2")]
     recorded = _good()
     verdicts = judge(recorded, turns)
-    assert (verdicts.faults, verdicts.overlaps, verdicts.again) == ({}, 1, 1)
+    assert (verdicts.faults, verdicts.zombies, verdicts.again) == ({}, 1, 1)
     recorded.completed.append(Completed("s00.x", 9, 1, "n2", "t2"))
     recorded.sent["s00.x"] = "m2"
     assert list(judge(recorded, turns).faults) == ["both"]

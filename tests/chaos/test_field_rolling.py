@@ -96,7 +96,7 @@ async def _roll(folder: Path, *, ready: bool, comes_back: bool = True) -> None:
         turns = fleet.turns()
         verdicts = judge(fleet.recorded, turns)
         assert not verdicts.faults, verdicts.faults
-        assert not verdicts.overlaps and not verdicts.again
+        assert not verdicts.zombies and not verdicts.again
         assert {turn.how for turn in turns} == {"end"}, "no turn was cut off"
         moves = _moves(fleet.recorded.seat_rows)
         assert max(moves.values()) <= MOST_MOVES, moves
