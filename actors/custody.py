@@ -6,6 +6,7 @@ given and nobody hands back, and what the broker itself gave up on.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Literal, TypeAlias
@@ -26,6 +27,9 @@ SWEEP_SPREAD: Final = 25
 SWEEP_AGAIN_S: Final = 30.0
 """A mailbox is swept once after it was attached, when its first pull has been out for a while;
 spread, so that a thousand are not asked in the same second."""
+
+_NO_NEWS: Final = (BrokerError, asyncio.CancelledError)
+"""What a call may raise: what the port says, and the end that `Forsake` puts to it."""
 
 LOOKS_AT_ONCE: Final = 4
 """The others wait in order: thousands of mailboxes of a node that died are looked at while their
@@ -166,7 +170,7 @@ class Custody(Actor):
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
         work: Work = ended.tag  # type: ignore[assignment]
-        if ended.error is not None and not isinstance(ended.error, BrokerError):
+        if ended.error is not None and not isinstance(ended.error, _NO_NEWS):
             log.error("broker_call_raised", call=work.kind, error=repr(ended.error)[:200])
         self.ends[work.kind](work.about, ended)
 
