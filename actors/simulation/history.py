@@ -53,7 +53,7 @@ KINDS: Final = {
     "complete_dup": "the broker refused the record: it has one",
     "ack": "the broker forgot the message because it was worked",
     "nak": "again after `sent` seconds, behind what waits",
-    "defer": "back to the head of the mailbox",
+    "defer": "back to the head of the mailbox; `pos` counts the process's settlements",
     "dlq": "stored as a dead letter, and then forgotten",
     "reclaim": "the broker was asked to hand back what a dead holder had; `pos` messages",
     "session": "the node wrote its own row: `dc` is its epoch, `sent` when that was sent",

@@ -62,6 +62,7 @@ class LinkedBroker:
         self._seat_of = seat_of
         self._node, _, inc = wire.process.name.partition("#")
         self._inc = int(inc or 0)
+        self._batches = 0
         self._holds: dict[int, Hold] = {}
         self._served: dict[int, Hold] = {}
         self._known: dict[Mailbox, Remembered] = {}
@@ -278,12 +279,14 @@ class LinkedBroker:
 
     async def _settled(self, verdicts: Sequence[tuple[Delivery, Verdict]], code: str = "") -> None:
         await self._office.settle(verdicts)
+        self._batches += 1
         for one, verdict in verdicts:
             if seat := self._seat_of(one.mailbox):
                 kind, delay_s = kind_of(verdict)
                 self._history.add(
                     kind, node=self._node, inc=self._inc, seat=seat, msg=one.message_id,
                     seq=one.position, dc=one.count or 0, sent=delay_s, code=code,
+                    pos=self._batches,
                 )  # fmt: skip
 
     # -- the line -------------------------------------------------------------------------

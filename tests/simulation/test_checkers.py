@@ -281,11 +281,17 @@ def test_who_comes_after_is_at_work_at_once():
         at(11.12, "grant", **n2(seat="dev", fence=9, dc=2, pos=1)),
     ]
 
-    def turn(t: float) -> Line:
-        return at(t, "turn_start", **n2(seat="dev", fence=9, key="k", pos=1, sent=t))
+    def turn(t: float) -> list[Line]:
+        letter = {"msg": "m1", "seq": 1, "dc": 1, "sent": 1.0, "code": "dev"}
+        return [
+            at(t, "turn_start", **n2(seat="dev", fence=9, key="k", pos=1, sent=t)),
+            at(t, "turn_letter", **n2(seat="dev", **letter)),
+        ]
 
-    assert judge([*CALM, *leave, turn(11.2)]) == []
-    assert judge([*CALM, *leave, turn(13.2)]) == ["L2"]
+    waits, comes_later = published(1, t=10.5), published(1, t=11.5)
+    assert judge([*CALM, *waits, *leave, *turn(11.2)]) == []
+    assert judge([*CALM, *waits, *leave, *turn(13.2)]) == ["L2"]
+    assert judge([*CALM, *leave, *comes_later, *turn(13.2)]) == []
 
 
 def test_mail_in_nobody_s_hands_is_taken_back():

@@ -43,6 +43,7 @@ class Liveness(Checker):
         self._orphans: dict[tuple[str, int], float] = {}
         self._told: dict[tuple[str, int], None] = {}
         self._released: dict[str, float] = {}
+        self._stored: dict[tuple[str, str], float] = {}
         self._steady: float | None = None
         self._back: dict[tuple[str, int], None] = {}
         self.excused: dict[tuple[str, int], str] = {}
@@ -93,14 +94,22 @@ class Liveness(Checker):
         self.excused.pop((record.seat, record.seq), None)
         self._landed.pop((record.seat, record.seq), None)
 
-    def on_turn_start(self, record: Record) -> None:
+    def on_pub_ack(self, record: Record) -> None:
+        if self.calm is not None:
+            self._stored.setdefault((record.seat, record.msg), record.t)
+
+    def on_turn_letter(self, record: Record) -> None:
+        """The first one after the seat was let go of, if it waited then."""
         released = self._released.get(record.seat)
-        if released is not None and released <= record.t:
-            del self._released[record.seat]
-            self.graceful.append(record.t - released)
-            if record.t - released > self.rules.graceful_s + SLACK_S:
-                late = record.t - released
-                self.fail("L2", f"{record.seat} was worked {late:.3f} s after it was let go of")
+        if released is None or released > record.t:
+            return
+        del self._released[record.seat]
+        took_s = record.t - released
+        if self._stored.get((record.seat, record.msg), 0.0) > released:
+            return
+        self.graceful.append(took_s)
+        if took_s > self.rules.graceful_s + SLACK_S:
+            self.fail("L2", f"{record.seat} was worked {took_s:.3f} s after it was let go of")
 
     # -- what is known to be missed ---------------------------------------------------------
 

@@ -37,12 +37,12 @@ class Turn(Struct):
 
 
 class RunBack:
-    """What goes back at one moment. It is in order where positions rise; or else where, in each
+    """What goes back in one settlement. It is in order where positions rise; or else where, in each
     conversation, timestamps do, and conversations stand by their oldest - of two drains at most,
     so that this may begin anew once."""
 
-    def __init__(self, t: float) -> None:
-        self.t = t
+    def __init__(self, batch: tuple[float, str, int]) -> None:
+        self.batch = batch
         self._rises = True
         self._by_age = True
         self._seq = 0
@@ -102,8 +102,8 @@ class Order(Checker):
     def on_defer(self, record: Record) -> None:
         """Together they go back as they would have been worked, or as they lay in the mailbox."""
         run = self._run_back.get(record.seat)
-        if run is None or run.t != record.t:
-            run = self._run_back[record.seat] = RunBack(record.t)
+        if run is None or run.batch != (record.t, who(record), record.pos):
+            run = self._run_back[record.seat] = RunBack((record.t, who(record), record.pos))
         name = record.seat, record.msg
         if record.code != AGAIN and run.breaks(
             self._keys.get(name, ""), self._stamps.get(name, 0.0), record.seq
