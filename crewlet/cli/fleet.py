@@ -74,6 +74,26 @@ NODES: Final = (
     ),
 )
 
+LABELS: Final = Act(
+    words="node label",
+    about="Change what a node offers, while it runs.",
+    more="NAME=VALUE sets a label, NAME= takes it away; the others stay. Seats come and go by it, "
+    "as `placement` in the company file asks. The node's file has the last word at the next start.",
+    params=(click.Argument(["labels"], nargs=-1, required=True),),
+    columns=(*STATE, Column("labels")),
+    prepared=lambda args: {"labels": _labels(args["labels"])},
+    examples="node label zone=west\nnode label gpu= --on n2",
+)
+
+
+def _labels(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise click.UsageError("a label is written NAME=VALUE, or NAME= to take it away")
+    return {name: value for name, _, value in pairs}
+
+
 LEASES: Final = (
     Act(
         words="lease ls",
@@ -90,5 +110,5 @@ LEASES: Final = (
     ),
 )
 
-node = group("node", "The nodes of the fleet.", NODES)
+node = group("node", "The nodes of the fleet.", (*NODES, LABELS))
 lease = group("lease", "Who holds what, and since which epoch.", LEASES)

@@ -57,3 +57,7 @@ class FleetView(Protocol):
 
     async def undrain(self, node: str) -> str:
         """Take seats again."""
+
+    async def relabel(self, changed: Mapping[str, str]) -> Mapping[str, str]:
+        """Offer these labels beside the others from now on, until this process ends; an empty
+        value takes one away. All that are offered then."""

@@ -136,7 +136,9 @@ class Node:
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
         self.pauses = Pauses(self.broker.store, self.queue, self.clock)
-        self._shared = SharedFleet(self, BucketLeases(self.broker.store), self._timing)
+        self._shared = SharedFleet(
+            self, BucketLeases(self.broker.store), self._timing, self.settings.node.labels
+        )
         self.fleet: FleetView = self._shared
         there, in_flight = await ensure_mailboxes(self.broker, first_mailboxes(self.company))
         spec = self._spec(there, in_flight)

@@ -6,7 +6,7 @@ question about the fleet costs nobody a question to the broker.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -30,11 +30,14 @@ log = structlog.get_logger(__name__)
 class SharedFleet:
     """The `LeaseStore` that the actors are given, and the `FleetView` that operators ask."""
 
-    def __init__(self, node: NodeView, store: LeaseStore, timing: Timing) -> None:
+    def __init__(
+        self, node: NodeView, store: LeaseStore, timing: Timing, labels: Mapping[str, str]
+    ) -> None:
         self._node = node
         self._store = store
         self._rows = Rows(timing)
         self._aside = False
+        self._labels = dict(labels)
 
     # -- what the actors ask ------------------------------------------------------------
 
@@ -138,6 +141,16 @@ class SharedFleet:
         self._node.edge.draining = False
         self._node.runtime.stand_aside(on=False)
         return "it takes its share of the seats again"
+
+    async def relabel(self, changed: Mapping[str, str]) -> Mapping[str, str]:
+        self._check_serving()
+        for name in changed:
+            if not name or not name.isprintable() or any(c.isspace() or c in ":=" for c in name):
+                raise NodeRefused(f"{name[:KNOWN]!r} is no name for a label")
+        labels = {**self._labels, **changed}
+        self._labels = {name: value for name, value in sorted(labels.items()) if value}
+        self._node.runtime.relabel(self._labels)
+        return self._labels
 
     def _check_serving(self) -> None:
         if self._node.stopping.is_set():

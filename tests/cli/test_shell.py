@@ -175,6 +175,7 @@ LINES = {
     "seat resume": "seat resume dev",
     "seat move": "seat move dev n1",
     "seat delete": "seat delete dev --yes dev",
+    "node label": "node label zone=west",
     "why": "why dev",
     "tell": "tell dev describe",
     "top": "top --once",

@@ -35,6 +35,7 @@ GOOD: dict[str, dict[str, object]] = {
     "node.ls": {},
     "node.drain": {},
     "node.undrain": {},
+    "node.label": {"labels": {"gpu": "a secret thing"}},
     "lease.ls": {},
     "names": {},
     "tree": {},

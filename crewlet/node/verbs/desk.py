@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 
 from actors.admin import Caller, Failure, Refused, Verb
 from actors.admin.verbs import AnyVerb
-from actors.ports import BrokerError
+from actors.ports import BrokerError, NoMailbox
 from crewlet import topics
 from crewlet.broker.port import Subscription
 from crewlet.errors import CrewletError
@@ -237,6 +237,8 @@ def explained(error: Exception) -> Failure | None:
     if isinstance(error, CrewletError):
         exit = 3 if error.code == "node_refused" else 2 if error.blame == "caller" else 1
         return Failure(error.code, str(error), exit=exit)
+    if isinstance(error, NoMailbox):
+        return Failure("no_mailbox", str(error), exit=1)
     if isinstance(error, BrokerError):
         return Failure("broker", f"the broker did not do it: {error}", exit=1)
     if isinstance(error, TimeoutError):

@@ -16,6 +16,12 @@ class OfNode(Struct, frozen=True, forbid_unknown_fields=True):
     node: str = ""
 
 
+class Labels(Struct, frozen=True, forbid_unknown_fields=True):
+    """An empty value takes the label away."""
+
+    labels: dict[str, str]
+
+
 class FleetVerbs:
     """One coroutine a verb."""
 
@@ -27,6 +33,7 @@ class FleetVerbs:
             "node.ls": Operation(Nothing, self.nodes),
             "node.drain": Operation(OfNode, self.drain, target=self._named, where="node"),
             "node.undrain": Operation(OfNode, self.undrain, target=self._named, where="node"),
+            "node.label": Operation(Labels, self.label, target=lambda args: self._node.node_id),
             "lease.ls": Operation(Nothing, self.leases),
             "names": Operation(Nothing, self.names),
         }
@@ -60,3 +67,9 @@ class FleetVerbs:
         yield {"kind": "consumer", "name": ROUTER}
         for row in await self._node.fleet.nodes():
             yield {"kind": "node", "name": row.id}
+
+    async def label(self, args: Labels, caller: Caller) -> Rows:
+        labels = await self._node.fleet.relabel(args.labels)
+        note = "seats come and go by it; its file has the last word at the next start"
+        row = {"node": self._node.node_id, "state": "serving", "note": note, "labels": labels}
+        yield row
