@@ -155,7 +155,7 @@ class Topology:
     def mailbox(self, mailbox: Mailbox, start: int) -> Config:
         """The durable of a mailbox, from the sequence `start` on. Its metadata is how it is
         found again: a name is cut."""
-        config: Config = {
+        return {
             "durable_name": names.consumer(mailbox),
             "name": names.consumer(mailbox),
             # A mailbox holds what is published after it was made: with "all" one that is made
@@ -172,13 +172,12 @@ class Topology:
             "max_ack_pending": MAX_ACK_PENDING,
             "max_waiting": MAX_WAITING,
             "num_replicas": 0,
+            # On files, like the stream, also where it has replicas: in memory it is several times
+            # as fast, and kills and partitions of one server after the other, each given the time
+            # to catch up, made durables jump over mail that nobody had been given; the stream
+            # then dropped it (docs/reliability.md: measured on 2.15.1).
             "metadata": {"topic": mailbox.topic, "group": mailbox.group},
         }
-        if self._replicas > 1:
-            # On files a message costs 3-5 ms of server CPU and the fleet stops at 473 a second;
-            # counts are lost only when all servers die at once (design: measured).
-            config["mem_storage"] = True
-        return config
 
     # -- inside ----------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ server_name: "{name}"
 listen: "{host}:{port}"
 max_payload: {payload}
 max_pending: 67108864
+ping_interval: "5s"
+ping_max: 2
 jetstream {{ store_dir: "store", sync_interval: always }}
 """
 CLUSTER = """\
