@@ -15,7 +15,7 @@ import structlog
 from msgspec import Struct
 
 from actors.delivery import Dead, Delivery, Mailbox
-from actors.in_flight import Clearing, Entry, Held, Settling, in_force
+from actors.in_flight import Attachments, Clearing, Entry, Held, Settling, in_force
 from actors.machines.budget import OVERSPENT
 from actors.messages import InFlight, ListInFlight, SettleBox
 from actors.ports import Broker, BrokerError
@@ -62,7 +62,7 @@ class Custody(Actor):
     def __init__(self, broker: Broker) -> None:
         super().__init__()
         self._broker = broker
-        self._attached: dict[int, Entry] = {}
+        self._attached = Attachments()
         self._in_flight: dict[tuple[Mailbox, str], Held] = {}
         self._strays = Strays(broker, self.clock, self._in_hand)
         self._to_look: deque[Look] = deque()

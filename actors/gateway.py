@@ -83,7 +83,7 @@ class Gateway(Custody):
         self._ticket += 1
         entry = Entry(self._ticket, sender, wanted)
         entry.idle.set()
-        self._attached[entry.ticket] = entry
+        self._attached.add(entry)
         attach: Callable[[], Coroutine[Any, Any, Attachment]] = partial(self._attach, wanted)
         ours = in_force(wanted.tenure, self.clock.monotonic)
         call = until_taken(attach, "attach", ours) if wanted.patient else attach()
@@ -109,7 +109,7 @@ class Gateway(Custody):
             self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
             self._begin_looking(entry)
         else:
-            del self._attached[entry.ticket]
+            self._attached.drop(entry.ticket)
             error = ended.error or BrokerError("the broker will not attach this mailbox")
             wanted = entry.wanted
             self.tell(entry.owner, BoxRefused(wanted.box, wanted.life, error))
@@ -128,7 +128,7 @@ class Gateway(Custody):
         self._work("release", entry, until_taken(release, "release"))
 
     def _on_released(self, entry: Entry, ended: EffectEnded) -> None:
-        self._attached.pop(entry.ticket, None)
+        self._attached.drop(entry.ticket)
         self._strays.forget(entry.wanted.mailbox)
         if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
@@ -140,9 +140,9 @@ class Gateway(Custody):
         """Nothing more is told to the broker in that owner's name: what it held is reclaimed by
         whoever has the seat now."""
         owner = wanted.owner
-        for entry in [e for e in self._attached.values() if e.owner == owner]:
+        for entry in self._attached.of(owner):
             entry.over = entry.forsaken = True
-            del self._attached[entry.ticket]
+            self._attached.drop(entry.ticket)
             self._strays.forget(entry.wanted.mailbox)
             if entry.answered.is_set():
                 self._abandon(entry)
@@ -166,7 +166,7 @@ class Gateway(Custody):
     @handles(ClearLife)
     def on_clear(self, wanted: ClearLife, sender: Address) -> None:
         owner = wanted.owner or sender
-        stale = [a for a in self._attached.values() if is_former(a, owner, wanted.life)]
+        stale = [a for a in self._attached.of(owner) if is_former(a, wanted.life)]
         for entry in stale:
             entry.over = True
         settling = tuple(s for s in self._settling.values() if s.owner == owner)
@@ -198,7 +198,7 @@ class Gateway(Custody):
     def _on_over(self, clearing: Clearing, ended: EffectEnded) -> None:
         """What is still held has no verdict: it goes back in the order it came."""
         for entry in clearing.stale:
-            self._attached.pop(entry.ticket, None)
+            self._attached.drop(entry.ticket)
         owner, life = clearing.owner, clearing.life
         mine = (h for h in self._in_flight.values() if h.owner == owner and h.life < life)
         clearing.held.extend(mine)

@@ -33,6 +33,34 @@ class Entry(Struct):
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+class Attachments:
+    """By ticket, and by owner: a node has thousands of them, an owner a few."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Entry] = {}
+        self._tickets: dict[Address, dict[int, None]] = {}
+
+    def add(self, entry: Entry) -> None:
+        self._entries[entry.ticket] = entry
+        self._tickets.setdefault(entry.owner, {})[entry.ticket] = None
+
+    def get(self, ticket: int) -> Entry | None:
+        return self._entries.get(ticket)
+
+    def drop(self, ticket: int) -> None:
+        """Nothing where there is none."""
+        entry = self._entries.pop(ticket, None)
+        if entry is not None:
+            tickets = self._tickets[entry.owner]
+            del tickets[ticket]
+            if not tickets:
+                del self._tickets[entry.owner]
+
+    def of(self, owner: Address) -> list[Entry]:
+        """Its attachments, in the order of their tickets."""
+        return [self._entries[ticket] for ticket in self._tickets.get(owner, ())]
+
+
 class Held(Struct, frozen=True):
     """A delivery that was handed to `owner` in its `life` and is not settled."""
 
@@ -73,5 +101,5 @@ def in_force(tenure: Tenure | None, now: Callable[[], float]) -> Callable[[], bo
     return lambda: tenure is None or tenure.may_settle(now())
 
 
-def is_former(entry: Entry, owner: Address, life: int) -> bool:
-    return entry.owner == owner and entry.wanted.life < life and not entry.over
+def is_former(entry: Entry, life: int) -> bool:
+    return entry.wanted.life < life and not entry.over
