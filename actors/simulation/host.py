@@ -16,6 +16,12 @@ from actors.simulation.process import Process, ProcessClock
 from actors.simulation.wire import Line, Wire
 
 
+class Note(Protocol):
+    """Writes a record of one process."""
+
+    def __call__(self, kind: str, **fields: object) -> None: ...
+
+
 class WatchWeather(Struct):
     """What befalls the watch of leases of one node."""
 
@@ -96,10 +102,19 @@ class Host:
         if process is not None:
             process.bring(lambda: process.create_task(_quietly(work)))
 
+    def noter(self) -> Note:
+        """Writes down what the process that runs now does, for as long as it lives."""
+        process, inc, history, name = self.process, self.inc, self.history, self.name
+
+        def note(kind: str, **fields: object) -> None:
+            if process is not None and process.alive:
+                history.add(kind, node=name, inc=inc, **fields)
+
+        return note
+
     def note(self, kind: str, **fields: object) -> None:
-        """Write down what this process did, if it is one that can do things."""
-        if self.process is not None and self.process.alive:
-            self.history.add(kind, node=self.name, inc=self.inc, **fields)
+        """Write down what happened in this process, now."""
+        self.noter()(kind, **fields)
 
 
 async def _quietly(work: Callable[[], Coroutine[Any, Any, object]]) -> None:

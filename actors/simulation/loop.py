@@ -64,6 +64,22 @@ class Call(asyncio.TimerHandle):
             self._loop.call_exception_handler({"message": "a callback raised", "exception": error})
 
 
+def close_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Close the coroutines of a loop that will not run again, here and now: else the garbage
+    collector runs their last lines, at a time of its own and perhaps in another run."""
+    for task in sorted(asyncio.all_tasks(loop), key=_age):
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        coroutine: Any = task.get_coro()
+        try:
+            coroutine.close()
+        except (RuntimeError, ValueError):  # it ignores its end, or is what runs now
+            continue
+
+
+def _age(task: asyncio.Task[Any]) -> tuple[int, str]:
+    return len(task.get_name()), task.get_name()
+
+
 class SimulatedLoop(VirtualTime, asyncio.AbstractEventLoop):
     """Tasks and futures as on any loop; subclasses say what time is, and keep the calls."""
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
-from actors.simulation.loop import Call, SimulatedLoop, enter
+from actors.simulation.loop import Call, SimulatedLoop, close_tasks, enter
 from actors.simulation.world import World
 from actors.system.clock import EPOCH
 
@@ -197,31 +197,20 @@ class Process(SimulatedLoop):
         self._ready.clear()
         self._late_mail.clear()
         self._late_timers.clear()
+        self._close()
+        # What killed it at a failpoint runs now, and is closed when it has come to a stop.
+        self.world.call_soon(self._close)
+
+    def _close(self) -> None:
         enter(self)
         try:
-            self._close_tasks()
+            close_tasks(self)
         finally:
             enter(self.world)
-
-    def _close_tasks(self) -> None:
-        """Their coroutines are closed here and now, so that the garbage collector does not run
-        their last lines at a time of its own."""
-        tasks = sorted(asyncio.all_tasks(self), key=_age)
-        for task in tasks:
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            coroutine: Any = task.get_coro()
-            try:
-                coroutine.close()
-            except (RuntimeError, ValueError):  # it ignores its end, or is what runs now
-                continue
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if self.alive:
             super().call_exception_handler(context)
-
-
-def _age(task: asyncio.Task[Any]) -> tuple[int, str]:
-    return len(task.get_name()), task.get_name()
 
 
 class ProcessClock:

@@ -60,6 +60,7 @@ def run(
         world.run(_play(fleet, faults_s))
     finally:
         fleet.close()
+        world.close()
     for broken in world.broken:
         fleet.fail("code", repr(broken)[:500])
     return _outcome(fleet, turns[0])

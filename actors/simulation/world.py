@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack
 
-from actors.simulation.loop import Call, SimulatedLoop, enter
+from actors.simulation.loop import Call, SimulatedLoop, close_tasks, enter
 from actors.system.virtual import Deadlock
 
 T = TypeVar("T")
@@ -105,6 +105,17 @@ class World(SimulatedLoop):
             return task.result() if task.done() else None
         finally:
             enter(None)
+
+    def close(self) -> None:
+        """Nothing of it is left to run, or to be cleaned up in somebody else's run."""
+        enter(self)
+        try:
+            close_tasks(self)
+        finally:
+            enter(None)
+        self._heap.clear()
+        self._calls.clear()
+        self._ready.clear()
 
     def stop(self) -> None:
         """Let nothing more happen: the run ends with what runs now."""

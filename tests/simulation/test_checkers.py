@@ -160,6 +160,14 @@ BAD: dict[str, tuple[str, list[Line]]] = {
             *settled("nak", 1, t=5.5, dc=2, sent=1.0),
         ],
     ),
+    "a failure that goes back to the head": (
+        "S14",
+        [*published(1), *delivered(1), *started(1), *ended(code="nak"), *settled("defer", 1)],
+    ),
+    "two turns of one delivery": (
+        "S12",
+        [*published(1), *delivered(1), *started(1), *ended(code="nak"), *started(1, t=4.1)],
+    ),
     "published anew by a defer": (
         "S15",
         [*published(1), *delivered(1), at(5.0, "deliver", **n1(seat="dev", msg="m1", seq=9, dc=1))],
@@ -233,6 +241,9 @@ def test_at_the_end_everything_is_in_one_place():
     assert judge([*HELD, *worked(1)], audit=Audit()) == []
 
 
+DIED = [*published(1), *delivered(1), *settled("dlq", 1)]
+
+
 @pytest.mark.parametrize(
     ("lines", "audit", "broken"),
     [
@@ -243,6 +254,9 @@ def test_at_the_end_everything_is_in_one_place():
         ([*published(1)], Audit((Retained("dev", 1, 25, stuck=True),)), ["S12"]),
         ([*published(1)], Audit((Retained("dev", 1, 3),), frozenset({"dev"})), []),
         ([*published(1), at(5.0, "delete", seat="dev")], Audit(), []),
+        (DIED, Audit(), []),
+        (DIED, Audit(letters=frozenset({("dev", "m1")})), []),
+        (DIED, Audit(letters=frozenset()), ["S6"]),
     ],
 )
 def test_the_audit(lines: list[Line], audit: Audit, broken: list[str]):

@@ -72,6 +72,14 @@ def test_the_same_seed_is_the_same_run_in_any_process():
     assert campaign.end().trace_hash == first["trace_hash"]
 
 
+def test_a_run_leaves_nothing_behind_for_the_next():
+    """What a killed process was in the middle of was once cleaned up by the garbage collector,
+    in the next incarnation's name or in another run."""
+    alone = play(Task(141, "swarm"))
+    play(Task(140, "swarm"))
+    assert play(Task(141, "swarm")).digest == alone.digest
+
+
 def test_the_command_says_all_that_was_promised():
     summary = commanded("--seed", "3", "--minutes", "0.5")
     wanted = {

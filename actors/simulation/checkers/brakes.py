@@ -32,8 +32,9 @@ class Brakes(Checker):
         self._held.pop(record.seat, None)
 
     def on_fault(self, record: Record) -> None:
-        """A node in trouble cannot end its fetch at the broker."""
-        self._troubled[record.node] = record.t
+        """A node in trouble cannot end its fetch at the broker; `sent` is for how long."""
+        until = record.t + record.sent
+        self._troubled[record.node] = max(until, self._troubled.get(record.node, 0.0))
 
     def on_deliver(self, record: Record) -> None:
         for holder, since in self._held.get(record.seat, {}).values():

@@ -50,10 +50,12 @@ class Retained(Struct, frozen=True):
 
 
 class Audit(Struct, frozen=True):
-    """What the broker has at the end, seen from inside."""
+    """What the broker has at the end, seen from inside. `letters` are its dead letters, by seat
+    and message; None where nobody looked."""
 
     retained: tuple[Retained, ...] = ()
     braked: frozenset[str] = frozenset()
+    letters: frozenset[tuple[str, str]] | None = None
 
 
 Fail = Callable[[str, str], None]

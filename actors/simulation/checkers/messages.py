@@ -28,6 +28,7 @@ class Messages(Checker):
         self._mailboxes: dict[str, None] = {}
         self._destroyed: dict[tuple[str, int], None] = {}
         self._asked: dict[tuple[str, str], float] = {}
+        self._begun: dict[tuple[str, int], tuple[str, int]] = {}
         self._restarted = -1.0
 
     # -- published ------------------------------------------------------------------------
@@ -101,6 +102,10 @@ class Messages(Checker):
             return
         if record.dc > self.rules.budget:
             self.fail("S12", f"{record.msg} is worked at its {record.dc}. delivery")
+        begun = who(record), record.dc
+        if self._begun.get((record.seat, record.seq)) == begun:
+            self.fail("S12", f"{record.msg} is worked again in its {record.dc}. delivery")
+        self._begun[record.seat, record.seq] = begun
         asked = self._asked.get((who(record), record.seat), 0.0)
         if message.worked is not None and message.worked < asked and record.code != "unread":
             self.fail("S10", f"{who(record)} works {record.msg}, which the ledger had")
@@ -138,6 +143,9 @@ class Messages(Checker):
                 self.fail("S6", f"{message.msg} of {seat} is in no place")
             elif left is not None and message.gone is not None:
                 self.fail("S6", f"{message.msg} of {seat} was removed and is still there")
+            if message.dead is not None and audit.letters is not None:
+                if (seat, message.msg) not in audit.letters:
+                    self.fail("S6", f"{message.msg} of {seat} died and left no letter")
             if left is not None and (left.stuck or left.dc >= self.rules.budget):
                 self.fail("S12", f"{message.msg} of {seat} is stranded after {left.dc} deliveries")
         for place in retained:

@@ -109,6 +109,9 @@ class Order(Checker):
             self._keys.get(name, ""), self._stamps.get(name, 0.0), record.seq
         ):
             self.fail("S13", f"{record.seat}: {record.seq} goes back out of its order")
+        mine = who(record), record.seat, record.seq, record.dc
+        if record.code != AGAIN and self._outcome.get(mine, ("nothing", 1, 1))[0] == "nak":
+            self.fail("S14", f"{record.msg} failed, and goes back to the head")
         self._back.setdefault(record.seat, {})[record.seq] = None
         self._take((record.seat, record.seq))
 

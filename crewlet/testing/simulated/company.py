@@ -104,6 +104,7 @@ class FullTurn:
     ) -> None:
         self.dispatched: Callable[[Partition], Awaitable[Outcome | Partly]]
         self._host = host
+        self._write = host.noter()
         self._seat = seat
         self._store = store
         self._handler = handler
@@ -136,7 +137,7 @@ class FullTurn:
     def _skipped(self, outcome: Outcome | Partly) -> None:
         done = outcome.done if isinstance(outcome, Partly) else tuple(self._letters)
         for letter in (self._letters[id] for id in done if id in self._letters):
-            self._host.note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
+            self._write("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
 
     async def handle(self, turn: Turn) -> Outcome:
         """What the dispatch believes to be the seat's handler."""
@@ -147,7 +148,7 @@ class FullTurn:
             letter = self._letters[event.id]
             of = "unread" if unread else self._seat_of(letter.delivery.mailbox)
             stamp = round((letter.timestamp or 0.0) - EPOCH.timestamp(), 6)
-            self._host.note(
+            self._write(
                 "turn_letter", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
                 dc=letter.delivery.count or 0, sent=stamp, code=of,
             )  # fmt: skip
@@ -162,4 +163,4 @@ class FullTurn:
     def _note(self, kind: str, **fields: object) -> None:
         fence = self._partition.fence
         revision = fence.revision if fence else 0
-        self._host.note(kind, seat=self._seat, fence=revision, **fields)
+        self._write(kind, seat=self._seat, fence=revision, **fields)

@@ -12,7 +12,7 @@ from actors.delivery import Ack, BatchOptions, Delivery, Letter, Mailbox, Outcom
 from actors.fleet import FleetSpec, Opening
 from actors.machines.budget import Backoff
 from actors.node import NodeSpec
-from actors.ports import Broker, Consumed, Unavailable
+from actors.ports import Broker, Consumed, NoMailbox, Unavailable
 from actors.runtime import SeatRuntime
 from actors.seat import SeatSpec
 from actors.simulation.checkers import Audit, Retained
@@ -166,8 +166,11 @@ class TwinSite:
         return receipt.position, receipt.duplicate
 
     async def publish_nowhere(self, msg: str) -> bool:
-        """The port stores what a mailbox covers; the queue above it is who tells."""
-        return self.twin.find(topics.inbox_of("nobody")) is None
+        try:
+            await self._outside.publish(topics.inbox("nobody"), b"", message_id=msg)
+        except (NoMailbox, Unavailable):
+            return True
+        return False
 
     def left(self, seat: str) -> Sequence[int]:
         return sorted(self._box(seat).positions)
@@ -235,7 +238,8 @@ class TwinSite:
                 Retained(seat, position, held.count, held.stuck)
                 for position, held in box._held.items()
             ]
-        return Audit(tuple(left))
+        letters = ((self.seat_of(one.mailbox), one.message_id) for one in self.twin.letters())
+        return Audit(tuple(left), letters=frozenset(letters))
 
 
 async def _started(client: MemoryClient) -> None:

@@ -76,6 +76,7 @@ class LeanTurn:
         seat_of: SeatOf,
     ) -> None:  # fmt: skip
         self._host = host
+        self._note = host.noter()
         self._seat = seat
         self._ledger = ledger
         self._store = store
@@ -89,7 +90,7 @@ class LeanTurn:
         worked = await self._ledger.worked(self._seat, ids)
         for letter in partition.letters:
             if letter.id in worked:
-                host.note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
+                self._note("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
                           sent=letter.timestamp or 0.0)  # fmt: skip
         rest = tuple(letter for letter in partition.letters if letter.id not in worked)
         if not rest:
@@ -103,7 +104,7 @@ class LeanTurn:
     def _started(
         self, partition: Partition, letters: tuple[Letter, ...], asked: float, *, unread: bool
     ) -> None:
-        note, fence = self._host.note, _fence(partition)
+        note, fence = self._note, _fence(partition)
         note("turn_start", seat=self._seat, fence=fence, key=partition.key, pos=len(letters),
              sent=asked)  # fmt: skip
         for letter in letters:
@@ -122,7 +123,7 @@ class LeanTurn:
         except Poison as error:  # as the full dispatch has it: what it raises is its outcome
             code, outcome = "nak", Nak(f"the handler raised: {error}")
         finally:
-            self._host.note("turn_end", seat=self._seat, fence=_fence(partition), code=code)
+            self._note("turn_end", seat=self._seat, fence=_fence(partition), code=code)
         return outcome
 
     async def _work(self, partition: Partition, letters: tuple[Letter, ...]) -> Outcome:
