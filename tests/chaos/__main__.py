@@ -32,6 +32,7 @@ def main() -> int:
         networks=networks,
         backlog=args.backlog,
         pace=args.pace,
+        failpoints=not args.no_failpoints,
         budget=Budget(
             kill=args.kills,
             stop=args.stops,
@@ -77,6 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--broker-kills", type=int, default=0, metavar="N")
     parser.add_argument("--broker-stops", type=int, default=0, metavar="N")
     parser.add_argument("--broker-cuts", type=int, default=0, metavar="N", help="namespaces only")
+    parser.add_argument("--no-failpoints", action="store_true", help="kill at random only")
     parser.add_argument("--loopback", action="store_true", help="no network namespaces")
     parser.add_argument("--moves", type=int, default=0, metavar="N")
     parser.add_argument("--rolls", type=int, default=0, metavar="N", help="SIGTERM and start")

@@ -43,12 +43,15 @@ class Done(Struct):
 class Nemesis:
     """`done` are the faults so far; `surprises` are what no fault of ours explains."""
 
-    def __init__(self, fleet: Fleet, budget: Budget, ttl_s: float) -> None:
+    def __init__(
+        self, fleet: Fleet, budget: Budget, ttl_s: float, *, failpoints: bool = True
+    ) -> None:
         self.fleet = fleet
         self.done: list[Done] = []
         self.surprises: list[str] = []
         self.healing = False
         self._budget = budget
+        self._failpoints = failpoints
         self._ttl_s = ttl_s
         self._hurt: set[str] = set()
         self._next: dict[str, str] = {}
@@ -131,7 +134,7 @@ class Nemesis:
         await asyncio.sleep(after_s)
         point = self._next.pop(node.name, "")
         kind: Kind = "stop" if point.endswith("=stop") else "kill"
-        spent = self.healing or self.count(kind) >= self._budget.of(kind)
+        spent = self.healing or not self._failpoints or self.count(kind) >= self._budget.of(kind)
         node.start("" if spent else point)
         # A failpoint may end it on its way up: the watch sees to that.
         while node.running and not node.frozen and await node.call("status", 2.0) is None:

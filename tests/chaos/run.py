@@ -36,6 +36,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     networks: bool = False
     backlog: int = 60
     pace: float = 1.0
+    failpoints: bool = True
     budget: Budget = field(default_factory=Budget)
 
 
@@ -84,7 +85,7 @@ async def play(wanted: Wanted, folder: Path, say: Say = lambda _: None) -> Outco
     async with fleet:
         await fleet.boot()
         say(f"{wanted.nodes} nodes share the seats after {time.monotonic() - began:.1f} s")
-        nemesis = Nemesis(fleet, wanted.budget, TTL_S)
+        nemesis = Nemesis(fleet, wanted.budget, TTL_S, failpoints=wanted.failpoints)
         deadline = began + wanted.minutes * 60
         load = Load(fleet, wanted, lambda: nemesis.healing, deadline)
         telling = asyncio.create_task(_tell(fleet, nemesis, say))
@@ -222,7 +223,7 @@ def _clean(nemesis: Nemesis, at: float, to: float) -> bool:
     touching = [
         one
         for one in nemesis.done
-        if one.kind not in ("move",) and one.began < to and (one.ended or to) > at - 3.0
+        if one.kind != "move" and one.began < to and (one.ended or to) > at - 0.1
     ]
     return len(touching) <= 1
 
