@@ -143,9 +143,9 @@ class Messages(Checker):
                 self.fail("S6", f"{message.msg} of {seat} is in no place")
             elif left is not None and message.gone is not None:
                 self.fail("S6", f"{message.msg} of {seat} was removed and is still there")
-            if message.dead is not None and audit.letters is not None:
-                if (seat, message.msg) not in audit.letters:
-                    self.fail("S6", f"{message.msg} of {seat} died and left no letter")
+            died = message.dead is not None and audit.letters is not None
+            if died and (seat, message.msg) not in (audit.letters or ()):
+                self.fail("S6", f"{message.msg} of {seat} died and left no letter")
             if left is not None and (left.stuck or left.dc >= self.rules.budget):
                 self.fail("S12", f"{message.msg} of {seat} is stranded after {left.dc} deliveries")
         for place in retained:

@@ -166,6 +166,7 @@ class TwinSite:
         return receipt.position, receipt.duplicate
 
     async def publish_nowhere(self, msg: str) -> bool:
+        """A broker that does not answer has accepted nothing either."""
         try:
             await self._outside.publish(topics.inbox("nobody"), b"", message_id=msg)
         except (NoMailbox, Unavailable):
