@@ -192,6 +192,18 @@ def overlapping(turns: Sequence[Turn], completed: set[str]) -> tuple[list[str], 
     return both, len(zombies)
 
 
+def ownerless(rows: Sequence[LeaseRow]) -> list[float]:
+    """How long each seat was nobody's, from a release to the claim that follows it."""
+    released: dict[str, float] = {}
+    gaps = []
+    for row in rows:
+        if row.released:
+            released.setdefault(row.seat, row.wall)
+        elif row.seat in released:
+            gaps.append(row.wall - released.pop(row.seat))
+    return gaps
+
+
 def percentiles(values: Sequence[float]) -> dict[str, float]:
     """p50, p99 and the largest; empty for none."""
     if not values:

@@ -31,6 +31,7 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "hands", f"{outcome.moves} rows of seats written"
     yield "crash takeover", _times(outcome.crash)
     yield "crash takeover, clean", _times(outcome.crash_clean)
+    yield "release to claim", _times(outcome.ownerless)
     yield "release to turn", _times(outcome.graceful)
     yield "errors logged", ", ".join(f"{n} {e}" for e, n in sorted(outcome.said.items())) or "none"
     for name in ("lost", "doubled", "unexpected", "stale", "both"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tests.chaos.checks import Turn, Verdicts, judge, percentiles
+from tests.chaos.checks import Turn, Verdicts, judge, ownerless, percentiles
 from tests.chaos.fleet import TTL_S, Fleet, draw_ms
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.plan import Budget, draw
@@ -52,6 +52,7 @@ class Outcome(Struct):
     crash: dict[str, float]
     crash_clean: dict[str, float]
     graceful: dict[str, float]
+    ownerless: dict[str, float]
     boots: int
     moves: int
     took_s: float
@@ -184,6 +185,7 @@ def _outcome(
         crash=percentiles([to - at for at, to in crashes]),
         crash_clean=percentiles([to - at for at, to in crashes if _clean(nemesis, at, to)]),
         graceful=percentiles(graceful_takeovers(fleet, turns)),
+        ownerless=percentiles(ownerless(fleet.recorded.seat_rows)),
         boots=sum(len(node.lives) for node in fleet.nodes),
         moves=len(fleet.recorded.seat_rows),
         took_s=took_s,

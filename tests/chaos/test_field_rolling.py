@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.checks import LeaseRow, judge
+from tests.chaos.checks import LeaseRow, judge, ownerless
 from tests.chaos.fleet import Fleet
 from tests.chaos.processes import NodeProcess, until
 
@@ -60,18 +60,6 @@ def _moves(rows: Sequence[LeaseRow]) -> dict[str, int]:
     return {seat: len(its) - 1 for seat, its in holders.items()}
 
 
-def _gaps(rows: Sequence[LeaseRow]) -> list[float]:
-    """How long each seat was nobody's, from a release to the claim that follows it."""
-    released: dict[str, float] = {}
-    gaps = []
-    for row in rows:
-        if row.released:
-            released.setdefault(row.seat, row.wall)
-        elif row.seat in released:
-            gaps.append(row.wall - released.pop(row.seat))
-    return gaps
-
-
 def _taken_while_leaving(fleet: Fleet) -> list[LeaseRow]:
     return [
         row
@@ -101,7 +89,7 @@ async def _roll(folder: Path, *, ready: bool, comes_back: bool = True) -> None:
         moves = _moves(fleet.recorded.seat_rows)
         assert max(moves.values()) <= MOST_MOVES, moves
         assert not _taken_while_leaving(fleet)
-        gaps = sorted(_gaps(fleet.recorded.seat_rows))
+        gaps = sorted(ownerless(fleet.recorded.seat_rows))
         assert gaps and gaps[-1] < WITHOUT_OWNER_S, gaps[-5:]
 
 
