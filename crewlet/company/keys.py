@@ -220,15 +220,30 @@ _ROUTE: Final = {
     ),
 }
 
-_INTEGRATIONS: Final = {"github": Key(shape="table", of="github", about="Webhooks from GitHub.")}
+VENDORS: Final = {
+    "github": ("GitHub", "The webhook's secret"),
+    "gitlab": ("GitLab", "The webhook's secret token"),
+    "jira": ("Jira", "The webhook's secret, or the `token` of its URL"),
+    "confluence": ("Confluence", "The webhook's secret, or the `token` of its URL"),
+    "plane": ("Plane", "The webhook's secret key"),
+}
+"""Whose deliveries one secret proves: what the vendor is called, and what it calls the secret."""
 
-_GITHUB: Final = {
-    "secret": Key(
-        shape="secret",
-        required=True,
-        example="${GITHUB_WEBHOOK_SECRET}",
-        about="The webhook's secret, always by way of an environment variable.",
-    )
+_INTEGRATIONS: Final = {
+    vendor: Key(shape="table", of=vendor, about=f"Webhooks from {called}.")
+    for vendor, (called, _) in VENDORS.items()
+}
+
+_SECRETS: Final[Mapping[str, Section]] = {
+    vendor: {
+        "secret": Key(
+            shape="secret",
+            required=True,
+            example=f"${{{vendor.upper()}_WEBHOOK_SECRET}}",
+            about=f"{secret}, always by way of an environment variable.",
+        )
+    }
+    for vendor, (_, secret) in VENDORS.items()
 }
 
 COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
@@ -240,5 +255,5 @@ COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "placement": _PLACEMENT,
     "route": _ROUTE,
     "integrations": _INTEGRATIONS,
-    "github": _GITHUB,
+    **_SECRETS,
 }

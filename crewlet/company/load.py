@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import structs
 
-from crewlet.company.keys import COMPANY_SECTIONS
-from crewlet.company.model import Company, GithubIntegration, Integrations, Route
+from crewlet.company.keys import COMPANY_SECTIONS, VENDORS
+from crewlet.company.model import Company, Integration, Integrations, Route
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, nearest
 from crewlet.company.record import Reader, Record
 from crewlet.company.seats import (
@@ -143,6 +143,10 @@ def _route(record: Record, directory: Directory) -> Route:
 
 def _integrations(record: Record) -> Integrations:
     integrations = record.record("integrations")
-    github = integrations.record("github") if integrations else None
-    secret = github.secret("secret") if github else None
-    return Integrations(github=GithubIntegration(secret=secret) if secret else None)
+    if integrations is None:
+        return Integrations()
+    found = {vendor: integrations.record(vendor) for vendor in VENDORS}
+    secrets = {vendor: each.secret("secret") for vendor, each in found.items() if each}
+    return Integrations(
+        **{vendor: Integration(secret=secret) for vendor, secret in secrets.items() if secret}
+    )

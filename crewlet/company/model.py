@@ -135,8 +135,8 @@ class Route(Struct, frozen=True, kw_only=True):
         return fnmatchcase(f"{source}/{event_type}", self.event)
 
 
-class GithubIntegration(Struct, frozen=True, kw_only=True):
-    """What proves that a delivery came from GitHub."""
+class Integration(Struct, frozen=True, kw_only=True):
+    """What proves that a delivery came from its vendor."""
 
     secret: Secret
 
@@ -144,7 +144,20 @@ class GithubIntegration(Struct, frozen=True, kw_only=True):
 class Integrations(Struct, frozen=True, kw_only=True):
     """The outside systems that the company listens to; None where it does not."""
 
-    github: GithubIntegration | None = None
+    github: Integration | None = None
+    gitlab: Integration | None = None
+    jira: Integration | None = None
+    confluence: Integration | None = None
+    plane: Integration | None = None
+
+    def of(self, vendor: str) -> Integration | None:
+        """The vendor's, whatever somebody asks for: a path of the web is asked, too."""
+        return getattr(self, vendor) if vendor in self.__struct_fields__ else None
+
+    def secrets(self) -> list[str]:
+        """Every vendor's secret, to be kept from those who do the work."""
+        known = (self.of(vendor) for vendor in self.__struct_fields__)
+        return [each.secret.reveal() for each in known if each is not None]
 
 
 class Company(Struct, frozen=True, kw_only=True):

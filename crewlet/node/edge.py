@@ -21,15 +21,6 @@ from crewlet.queue import Publisher
 ACCEPT_WITHIN_S: Final = 8.0
 """How long a vendor waits for our 202: GitHub gives up after ten seconds."""
 
-KEPT_HEADERS: Final = (
-    "content-type",
-    "user-agent",
-    "x-github-delivery",
-    "x-github-event",
-    "x-github-hook-id",
-)
-"""What parsing needs of a request. Signatures and cookies stay at the edge."""
-
 log = structlog.get_logger(__name__)
 
 
@@ -45,7 +36,7 @@ class WebhookEdge:
 
     def secret(self, vendor: str) -> bytes | None:
         """What proves that a delivery is the vendor's; None where the company has no such."""
-        integration = getattr(self._company().integrations, vendor, None)
+        integration = self._company().integrations.of(vendor)
         return None if integration is None else integration.secret.reveal().encode()
 
     async def accept(
@@ -60,7 +51,7 @@ class WebhookEdge:
             at=self._clock.now(),
             trace=trace,
             source=vendor,
-            body=RawWebhook.of(vendor, delivery, _kept(headers), body),
+            body=RawWebhook.of(vendor, delivery, _kept(vendor, headers), body),
         )
         stored = await self._queue.publish(topics.INBOUND, event, within_s=ACCEPT_WITHIN_S)
         if stored.receipt.duplicate:
@@ -85,6 +76,7 @@ class WebhookEdge:
         )
 
 
-def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+def _kept(vendor: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """What reading needs of a request. Signatures, tokens and cookies stay at the edge."""
     lower = {key.lower(): value for key, value in headers.items()}
-    return {key: lower[key] for key in KEPT_HEADERS if key in lower}
+    return {key: lower[key] for key in sources.kept_headers(vendor) if key in lower}

@@ -71,12 +71,11 @@ class Hands:
         if spec is None:
             log.warning("seat_without_handler", seat=seat.handle)
             return None
-        github = self._company.integrations.github
         return build_handler(
             spec,
             on_overdue=overdue,
             folder=self._folder,
-            secrets=[] if github is None else [github.secret.reveal()],
+            secrets=self._company.integrations.secrets(),
             strays=self._strays,
         )
 

@@ -13,7 +13,7 @@ from crewlet.sources import registry
 from crewlet.sources.content import Unreadable
 from crewlet.sources.notification import Notification, Parsed, Skip, Verdict
 from crewlet.sources.phrases import NO_PARSER, UNREADABLE_PAYLOAD
-from crewlet.sources.registry import contact_kind, vendors
+from crewlet.sources.registry import contact_kind, kept_headers, vendors
 
 __all__ = [
     "Notification",
@@ -24,6 +24,7 @@ __all__ = [
     "contact_kind",
     "decode",
     "delivery_key",
+    "kept_headers",
     "parse",
     "readable",
     "vendors",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,6 +11,7 @@ from crewlet.sources.content import decode, header
 from crewlet.sources.fields import Payload
 from crewlet.sources.notification import Notification, Parsed, Skip, Verdict
 from crewlet.sources.phrases import PARSER_REFUSED
+from crewlet.sources.proofs import signed
 
 UNKNOWN: Final = "unknown"
 """The sender of a payload that names none (a deleted account, a merge queue's push)."""
@@ -33,16 +32,14 @@ class GitHub:
 
     name: Final = "github"
     contact: Final = "github_login"
+    kept: Final = ("x-github-delivery", "x-github-event", "x-github-hook-id")
 
     def verify(self, headers: Mapping[str, str], body: bytes, secret: bytes) -> bool:
         """Whether X-Hub-Signature-256 is the HMAC of exactly these bytes under `secret`.
 
         An empty secret verifies nothing; the older SHA-1 header is never looked at.
         """
-        stated = header(headers, "X-Hub-Signature-256").encode("utf-8", "replace")
-        digest = hmac.new(secret, body, hashlib.sha256).hexdigest()
-        matches = hmac.compare_digest(stated, b"sha256=" + digest.encode())
-        return matches and bool(secret)
+        return signed(header(headers, "X-Hub-Signature-256"), body, secret)
 
     def delivery_key(self, headers: Mapping[str, str]) -> str:
         """X-GitHub-Delivery: one per event, the same on every redelivery and every hook."""

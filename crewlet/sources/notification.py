@@ -18,6 +18,12 @@ class Notification(Struct, frozen=True, kw_only=True):
     `partition_key` is `conversation_identity` or a finer cut of it; both are namespaced by
     source and empty where the payload names no conversation. `addressed` never holds the
     sender; teams stand as `team:NAME`. `metadata` values are JSON.
+
+    `lead` says in one sentence what happened, and stands for the body where a later event of the
+    partition supersedes it; it is empty where the body keeps its text (a comment, a message).
+    `occurrence` is the same for every delivery that tells of one thing (a comment that arrives
+    both by itself and as a change of its issue): a seat is woken by it once. Empty where the
+    vendor does not say.
     """
 
     source: str
@@ -29,6 +35,8 @@ class Notification(Struct, frozen=True, kw_only=True):
     addressed: tuple[str, ...] = ()
     subject: str = ""
     body: str = ""
+    lead: str = ""
+    occurrence: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

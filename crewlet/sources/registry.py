@@ -20,6 +20,11 @@ class Source(Protocol):
     def contact(self) -> str:
         """The kind of a seat's contact that holds this vendor's names."""
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The headers, in lower case, that `delivery_key` and `parse` need beside the content
+        type. Never one with a signature or a token: what is kept is stored and shown."""
+
     def verify(self, headers: Mapping[str, str], body: bytes, secret: bytes) -> bool:
         """Whether the vendor signed exactly these bytes."""
 
@@ -44,6 +49,12 @@ def vendors() -> tuple[str, ...]:
 def find(vendor: str) -> Source | None:
     """The source of this name, None where this build has none."""
     return _SOURCES.get(vendor)
+
+
+def kept_headers(vendor: str) -> tuple[str, ...]:
+    """The headers in lower case that go with a delivery, none of an unknown vendor."""
+    source = find(vendor)
+    return ("content-type", "user-agent", *source.kept) if source else ()
 
 
 def contact_kind(vendor: str) -> str:

@@ -18,8 +18,9 @@ DEFAULT_LIMITS = Limits()
 def make_app(edge: Edge, limits: Limits = DEFAULT_LIMITS) -> Starlette:
     """The node's web application.
 
-    `POST /webhooks/VENDOR`, `GET /health` (200 while the process serves, through a drain too)
-    and `GET /ready` (503 before the start is complete and during a drain).
+    `POST /webhooks/VENDOR` (`/webhooks/VENDOR/EVENT` where a vendor names the event nowhere
+    else), `GET /health` (200 while the process serves, through a drain too) and `GET /ready`
+    (503 before the start is complete and during a drain).
     """
     webhooks = Webhooks(edge, limits)
 
@@ -39,6 +40,7 @@ def make_app(edge: Edge, limits: Limits = DEFAULT_LIMITS) -> Starlette:
     app = Starlette(
         routes=[
             Route("/webhooks/{vendor}", webhook, methods=["POST"]),
+            Route("/webhooks/{vendor}/{event}", webhook, methods=["POST"]),
             Route("/health", health, methods=["GET"]),
             Route("/ready", ready, methods=["GET"]),
         ],

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from crewlet import sources
 from crewlet.events import Trace
+from crewlet.sources.content import PATH_EVENT, URL_PROOF
 from crewlet.web.answers import Refused, answer, busy, refusal, refused_by
 from crewlet.web.body import Load
 from crewlet.web.edge import Edge, Limits
@@ -56,9 +57,10 @@ class Webhooks:
 
     async def _receive(self, request: Request, vendor: str, trace: Trace) -> Response:
         secret = self._edge.secret(vendor)
-        if secret is None:
+        event = request.path_params.get("event", "")
+        if secret is None or (event and PATH_EVENT not in sources.kept_headers(vendor)):
             raise Refused(404, "not_found", f"this company has no webhook of {vendor[:80]!r}")
-        headers = headers_of(request)
+        headers = headers_of(request) | {PATH_EVENT: event, URL_PROOF: _token(request)}
         async with self._load.body(request) as body:
             if not sources.verify(vendor, headers, body, secret):
                 raise Refused(401, "signature", "the signature is missing or does not match")
@@ -76,6 +78,12 @@ def headers_of(request: Request) -> dict[str, str]:
     for name, value in request.headers.items():
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def _token(request: Request) -> str:
+    """The URL's `token`, for vendors that sign nothing. It is kept nowhere; of two, neither."""
+    stated = request.query_params.getlist("token")
+    return stated[0] if len(stated) == 1 else ""
 
 
 def _trace(request: Request, span: otel.Span) -> Trace:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crewlet.company import check_text, company_schema, load_company, node_schema, parse_company
-from crewlet.company.keys import COMPANY_SECTIONS
+from crewlet.company.keys import COMPANY_SECTIONS, VENDORS
 from crewlet.company.node_file import NODE_SECTIONS
 from tests.company.reference import table
 
@@ -82,7 +82,10 @@ EXAMPLES = {
     "handler": "{{name: O, roles: [name: A], handler: {all}}}",
     "placement": "{{name: O, roles: [{{name: A, placement: {all}}}]}}",
     "route": "{{name: O, roles: [name: Triage], routes: [{all}]}}",
-    "github": "{{name: O, roles: [name: A], integrations: {{github: {all}}}}}",
+    **{
+        vendor: f"{{{{name: O, roles: [name: A], integrations: {{{{{vendor}: {{all}}}}}}}}}}"
+        for vendor in VENDORS
+    },
 }
 
 
@@ -91,7 +94,8 @@ def test_every_example_is_accepted(name: str) -> None:
     text = EXAMPLES[name].format(all=example(name))
     if name == "company":
         text = text[:-1] + ", roles: [name: A]}"
-    assert not check_text(text, env={"GITHUB_WEBHOOK_SECRET": "s"}), text
+    env = {f"{vendor.upper()}_WEBHOOK_SECRET": "s" for vendor in VENDORS}
+    assert not check_text(text, env=env), text
 
 
 @pytest.mark.parametrize("name", SECTIONS)
