@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from actors.watchdog import STALLED
 from tests.chaos.fleet import Fleet
 from tests.chaos.plan import Budget, Fault, Kind, draw_failpoint
 from tests.chaos.processes import Life, NodeProcess, until
@@ -219,7 +220,7 @@ class Nemesis:
 
     async def _died(self, node: NodeProcess, point: str) -> None:
         life = node.lives[-1]
-        if life.code != KILLED and self._had_no_broker(life):
+        if self._had_no_broker(life) or self._woke_stalled(node, life):
             await self._again(node, 0.0)  # as its supervisor would
             return
         if life.code != KILLED or not point.endswith("=kill"):
@@ -239,6 +240,14 @@ class Nemesis:
         return life.code == FAILED and any(
             (one.ended or life.ended) > life.began - SLACK_S and one.began < life.ended
             for one in outages
+        )
+
+    def _woke_stalled(self, node: NodeProcess, life: Life) -> bool:
+        """Its watchdog found the loop behind after a stop, and asked for another start."""
+        stops = [one for one in self.done if one.kind == "stop" and one.victim == node.name]
+        return life.code == STALLED and any(
+            life.began < one.began and (one.ended or life.ended) > life.ended - SLACK_S
+            for one in stops
         )
 
     async def _froze(self, node: NodeProcess, point: str) -> None:
