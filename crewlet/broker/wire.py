@@ -17,7 +17,7 @@ import itertools
 import random
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from nats.aio.client import Client
@@ -77,6 +77,7 @@ class Wire:
         self._live = False
         self._routes: dict[int, Route] = {}
         self._numbers = itertools.count(1)
+        self._barriers: set[asyncio.Future[None]] = set()
         self._questions: dict[str, _Question] = {}
         self._inbox = f"_INBOX.{secrets.token_hex(12)}"
         self._gone: asyncio.Future[None] | None = None
@@ -212,18 +213,34 @@ class Wire:
         if not client.is_connected or client._transport is None:
             return False
         write(client)
-        pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        pong: asyncio.Future[bool] = loop.create_future()
         client._pongs.append(pong)
         client._transport.write(_PING)
-        ends: set[asyncio.Future[Any]] = {pong, self.lost()}
-        await asyncio.wait(ends, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        over: asyncio.Future[None] = loop.create_future()  # a pong that is cancelled kills nats-py
+        pong.add_done_callback(lambda _: _end(over))
+        self.lost()
+        self._barriers.add(over)
+        try:
+            async with asyncio.timeout(wait_s):
+                await over
+        except TimeoutError:
+            pass
+        finally:
+            self._barriers.discard(over)
         return pong.done()
 
     def lost(self) -> asyncio.Future[None]:
         """Done when the present connection is lost, or left."""
         if self._gone is None or self._gone.done():
             self._gone = asyncio.get_running_loop().create_future()
+            self._gone.add_done_callback(self._end_barriers)
         return self._gone
+
+    def _end_barriers(self, _: asyncio.Future[None]) -> None:
+        """One callback for all: thousands that come and go would each search the others'."""
+        for over in self._barriers:
+            _end(over)
 
     # -- subscriptions ---------------------------------------------------------------------
 
@@ -366,3 +383,8 @@ class Wire:
                 listener()
             except Exception:
                 log.exception("broker_listener_failed")
+
+
+def _end(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
