@@ -14,10 +14,12 @@ from crewlet.sources.content import Unreadable
 from crewlet.sources.notification import Notification, Parsed, Skip, Verdict
 from crewlet.sources.phrases import NO_PARSER, UNREADABLE_PAYLOAD
 from crewlet.sources.registry import contact_kind, kept_headers, vendors
+from crewlet.sources.reply import Reply
 
 __all__ = [
     "Notification",
     "Parsed",
+    "Reply",
     "Skip",
     "Unreadable",
     "Verdict",
@@ -25,8 +27,11 @@ __all__ = [
     "decode",
     "delivery_key",
     "kept_headers",
+    "key_of",
     "parse",
+    "published",
     "readable",
+    "reply",
     "vendors",
     "verify",
 ]
@@ -50,10 +55,34 @@ def verify(vendor: str, headers: Mapping[str, str], body: bytes, secret: bytes) 
     return source is not None and source.verify(headers, body, secret)
 
 
-def delivery_key(vendor: str, headers: Mapping[str, str]) -> str:
-    """The vendor's own id of the delivery, '' where it sends none."""
+def delivery_key(vendor: str, headers: Mapping[str, str], body: bytes = b"") -> str:
+    """The vendor's own id of the delivery, '' where it sends none. Chats name it in the body."""
+    if registry.keyed(vendor) is None:
+        return key_of(vendor, headers, None)
+    try:
+        return key_of(vendor, headers, decode(vendor, headers, body))
+    except Unreadable:
+        return ""
+
+
+def key_of(vendor: str, headers: Mapping[str, str], payload: object) -> str:
+    """The same of a body that is decoded already."""
+    if keyed := registry.keyed(vendor):
+        return keyed.payload_key(headers, payload)
     source = registry.find(vendor)
     return source.delivery_key(headers) if source else ""
+
+
+def reply(vendor: str, payload: object) -> Reply | None:
+    """What the vendor wants to hear of a verified delivery; None for the edge's own answer."""
+    source = registry.replying(vendor)
+    return source.reply(payload) if source else None
+
+
+def published(vendor: str, body: bytes) -> bytes:
+    """The bytes to publish: the exact ones, without a token that stands among them."""
+    source = registry.tokened(vendor)
+    return source.published(body) if source else body
 
 
 def decode(vendor: str, headers: Mapping[str, str], body: bytes) -> Any:

@@ -43,7 +43,8 @@ def prose(text: str) -> str:
 
     Linear: a fence or a backtick that nothing closes hides nothing.
     """
-    return " ".join(_outside(line, "`") for line in _outside(text[:MAX_SCANNED], _FENCE).split("\n"))
+    lines = _outside(text[:MAX_SCANNED], _FENCE).split("\n")
+    return " ".join(_outside(line, "`") for line in lines)
 
 
 def _outside(text: str, mark: str) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crewlet.sources import fields, slack_actions, slack_events
-from crewlet.sources.content import RECEIVED, decode, decode_form, header, is_form
+from crewlet.sources.content import decode, header
+from crewlet.sources.edge_facts import RECEIVED
 from crewlet.sources.fields import Payload
+from crewlet.sources.forms import decode_form, is_form
 from crewlet.sources.notification import Notification, Parsed, Skip, Verdict
 from crewlet.sources.phrases import PARSER_REFUSED
 from crewlet.sources.proofs import signed
@@ -49,7 +51,7 @@ class Slack:
         """None of the headers names the event: `payload_key` does."""
         return ""
 
-    def payload_key(self, payload: object) -> str:
+    def payload_key(self, headers: Mapping[str, str], payload: object) -> str:
         """The event's id, the same in every retry; of a form the id of what was triggered."""
         return fields.name(payload, "event_id") or fields.name(payload, "trigger_id")
 

@@ -72,7 +72,12 @@ def action(payload: Payload) -> Reading:
         "sender_name": fields.name(payload, "user", "username")
         or fields.name(payload, "user", "name"),
         "team": identifier(payload, "team", "id"),
-        "callback": fields.short(payload, "callback_id") or fields.short(payload, "view", "callback_id"),
+        "callback": fields.first(
+            (
+                fields.short(payload, "callback_id"),
+                fields.short(payload, "view", "callback_id"),
+            )
+        ),
         "actions": [entry for entry in map(_pressed, fields.items(payload, "actions")) if entry],
     }
     return Reading(
@@ -88,7 +93,7 @@ def action_text(payload: Payload) -> str:
     """What was done in one line, and with which values."""
     kind = fields.short(payload, "type").replace("_", " ")
     pressed = [entry for entry in map(_pressed, fields.items(payload, "actions")) if entry]
-    told = [f"{entry['action']}: {entry['value']}" if "value" in entry else entry["action"] for entry in pressed]
+    told = (": ".join(entry.values()) for entry in pressed)
     return "\n".join([kind, *(f"- {line}" for line in told)])
 
 

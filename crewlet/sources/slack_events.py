@@ -205,8 +205,9 @@ def said_in(reading: Reading) -> tuple[str, str]:
     place = reading.place
     kind = "direct message" if place.direct else "message"
     subject = f"{kind} in {place.channel}" if place.channel else kind
-    event = f"{reading.facts.get('event', '')} {reading.facts.get('subtype', '')}".strip()
-    otherwise = f"{event.replace('_', ' ')} in {place.channel or 'no channel'}"
+    event = str(reading.facts.get("subtype") or reading.facts.get("event", ""))
+    happened = event.replace("_", " ")
+    otherwise = f"{happened} in {place.channel}" if place.channel else happened
     if not reading.spoken:
         return otherwise, otherwise
     return subject, body(reading.spoken, otherwise)
