@@ -104,6 +104,13 @@ BAD: dict[str, tuple[str, list[Line]]] = {
         ],
     ),
     "a turn long after the last renewal": ("S3", started(1, t=7.0)),
+    "a turn of what came when a stop was over": (
+        "S3",
+        [
+            *published(1), at(9.0, "fault", **n1(code="resume")),
+            *delivered(1, t=9.0), *started(1, t=9.0),
+        ],
+    ),
     "completed under an old fence": (
         "S4",
         [

@@ -40,6 +40,7 @@ class Ownership(Checker):
         self._sessions: dict[str, Session] = {}
         self._grants: dict[str, Grant] = {}
         self._resumed: dict[str, float] = {}
+        self._got: dict[tuple[str, str], float] = {}
         self._running: dict[str, dict[tuple[str, int], str]] = {}
         self._held: dict[str, dict[str, tuple[str, int, float]]] = {}
         self.handoffs = 0
@@ -130,13 +131,23 @@ class Ownership(Checker):
 
     def on_turn_start(self, record: Record) -> None:
         """`sent` is when the seat let it begin; what it asks the ledger first takes time."""
-        if self._resumed.get(record.node) != record.sent:  # else a stop came between the two
+        if not self._stopped_before(record):
             self._check_start(record)
         running = self._running.setdefault(record.seat, {})
         mine = (who(record), record.fence)
         if mine in running:
             self.fail("S5", f"{record.seat}: two turns under fence {record.fence} on {who(record)}")
         running[mine] = record.key
+
+    def on_got(self, record: Record) -> None:
+        self._got[who(record), record.seat] = record.t
+
+    def _stopped_before(self, record: Record) -> bool:
+        """The process stood still between what the seat asked and the start. What came to the
+        seat when it went on again was asked about then."""
+        resumed = self._resumed.get(record.node)
+        got = self._got.get((who(record), record.seat), -1.0)
+        return resumed == record.sent and got < record.sent
 
     def _check_start(self, record: Record) -> None:
         session = self._sessions.get(record.node)

@@ -174,7 +174,10 @@ class TwinSite:
         return False
 
     def left(self, seat: str) -> Sequence[int]:
-        return sorted(self._box(seat).positions)
+        """What is stranded is judged at the end."""
+        box = self._box(seat)
+        stuck = {position for position, held in box._held.items() if held.stuck}
+        return sorted(box.positions - stuck)
 
     def calm(self) -> None:
         self.temper.calm = True
