@@ -1,13 +1,17 @@
 """What a company is, and how its file is read: `load_company`, `check_company`, `Company`."""
 
+from crewlet.company.integrations import (
+    GenericIntegration,
+    Integration,
+    Integrations,
+    MattermostIntegration,
+)
 from crewlet.company.load import check_company, check_text, load_company, parse_company
 from crewlet.company.model import (
     AGENT_NAMESPACE,
     Company,
     Contact,
     HandlerSpec,
-    Integration,
-    Integrations,
     Placement,
     Route,
     Seat,
@@ -33,9 +37,11 @@ __all__ = [
     "Company",
     "Contact",
     "FileRefused",
+    "GenericIntegration",
     "HandlerSpec",
     "Integration",
     "Integrations",
+    "MattermostIntegration",
     "NodeIdentity",
     "NodeSettings",
     "Placement",

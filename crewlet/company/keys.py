@@ -24,6 +24,7 @@ Shape: TypeAlias = Literal[
     "number",
     "flag",
     "table",  # the keys of another section
+    "named",  # names of one's own to such
     "tables",  # a list of such
 ]
 
@@ -226,12 +227,20 @@ VENDORS: Final = {
     "jira": ("Jira", "The webhook's secret, or the `token` of its URL"),
     "confluence": ("Confluence", "The webhook's secret, or the `token` of its URL"),
     "plane": ("Plane", "The webhook's secret key"),
+    "slack": ("Slack", "The app's signing secret"),
 }
 """Whose deliveries one secret proves: what the vendor is called, and what it calls the secret."""
 
 _INTEGRATIONS: Final = {
     vendor: Key(shape="table", of=vendor, about=f"Webhooks from {called}.")
     for vendor, (called, _) in VENDORS.items()
+} | {
+    "mattermost": Key(
+        shape="table", of="mattermost", about="Posts from Mattermost, by webhook or websocket."
+    ),
+    "generic": Key(
+        shape="named", of="generic", about="Senders of JSON of your own, each under its name."
+    ),
 }
 
 _SECRETS: Final[Mapping[str, Section]] = {
@@ -246,6 +255,70 @@ _SECRETS: Final[Mapping[str, Section]] = {
     for vendor, (_, secret) in VENDORS.items()
 }
 
+_MATTERMOST: Final = {
+    "secret": Key(
+        shape="secret",
+        example="${MATTERMOST_HOOK_TOKEN}",
+        about="The token of the outgoing webhook; of several hooks all, with commas between.",
+    ),
+    "url": Key(
+        shape="line",
+        example="https://chat.octo.example",
+        about="The server whose websocket is listened to.",
+    ),
+    "access_token": Key(
+        shape="secret",
+        example="${MATTERMOST_ACCESS_TOKEN}",
+        about="The access token of the account that listens there.",
+    ),
+}
+
+
+def _path(example: str, about: str) -> Key:
+    return Key(shape="line", example=example, about=about)
+
+
+_GENERIC: Final = {
+    "secret": Key(
+        shape="secret",
+        required=True,
+        example="${DEPLOYS_SECRET}",
+        about="What proves a delivery, always by way of an environment variable.",
+    ),
+    "header": Key(
+        shape="line",
+        required=True,
+        example="X-Signature",
+        about="The header with the signature or the token.",
+    ),
+    "verify": Key(
+        shape="line",
+        default="hmac",
+        choices=("hmac", "token"),
+        example="hmac",
+        about="Whether the header holds an HMAC of the body in hex, or the secret itself.",
+    ),
+    "prefix": Key(
+        shape="line",
+        example="sha256=",
+        about="What stands before it in the header (`Bearer`); spaces after it do not count.",
+    ),
+    "algorithm": Key(
+        shape="line",
+        default="sha256",
+        choices=("sha256", "sha1", "sha512"),
+        example="sha512",
+        about="The hash of the HMAC.",
+    ),
+    "event": _path("event.type", "Path to the event's type; without it all are `event`."),
+    "sender": _path("actor.name", "Path to whoever did it."),
+    "subject": _path("title", "Path to the title."),
+    "conversation": _path("build.id", "Path to what the conversation is named by."),
+    "body": _path("message.text", "Path to the text."),
+    "addressed": _path("owners[*].email", "Path to handles, role names or e-mail addresses."),
+    "delivery": _path("id", "Path to the delivery's id, by which a second one is known."),
+}
+
 COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "company": _COMPANY,
     "unit": _UNIT,
@@ -256,4 +329,6 @@ COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "route": _ROUTE,
     "integrations": _INTEGRATIONS,
     **_SECRETS,
+    "mattermost": _MATTERMOST,
+    "generic": _GENERIC,
 }

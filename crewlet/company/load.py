@@ -10,8 +10,10 @@ from typing import Final
 
 from msgspec import structs
 
-from crewlet.company.keys import COMPANY_SECTIONS, VENDORS
-from crewlet.company.model import Company, Integration, Integrations, Route
+from crewlet.company.connections import read_integrations
+from crewlet.company.integrations import Integrations
+from crewlet.company.keys import COMPANY_SECTIONS
+from crewlet.company.model import Company, Route
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, nearest
 from crewlet.company.record import Reader, Record
 from crewlet.company.seats import (
@@ -31,8 +33,9 @@ SOURCES: Final = (
     "slack",
     "mattermost",
     "plane",
+    "generic",
 )
-_EVENT: Final = re.compile(r"([a-z]+)/((?:[A-Za-z0-9_.:-]+\*?|\*))")
+_EVENT: Final = re.compile(r"([a-z]+)/(?:([a-z0-9][a-z0-9_-]*)/)?((?:[A-Za-z0-9_.:-]+\*?|\*))")
 
 
 def load_company(path: Path, *, env: Mapping[str, str] | None = None) -> Company:
@@ -104,6 +107,7 @@ def _build(record: Record, report: Report) -> Company:
     if not directory.placed and not report:
         report.add(record.mark, "", "the company has no roles; write `roles:` here or in a unit")
     units = build_units(record, directory)
+    integrations = read_integrations(record, report)
     window_s = record.number("notification_coalesce_window_seconds", 0.0)
     return Company(
         name=record.line("name"),
@@ -112,8 +116,8 @@ def _build(record: Record, report: Report) -> Company:
         policies=record.lines("policies"),
         seats=managed(directory, [inner for unit in units for inner in unit.walk()]),
         units=units,
-        routes=tuple(_route(each, directory) for each in record.records("routes")),
-        integrations=_integrations(record),
+        routes=tuple(_route(each, directory, integrations) for each in record.records("routes")),
+        integrations=integrations,
         handler=read_handler(record, report),
         notification_coalesce_window_seconds=float(window_s),
         notification_coalesce_max_batch=int(record.number("notification_coalesce_max_batch", 20)),
@@ -121,18 +125,10 @@ def _build(record: Record, report: Report) -> Company:
     )
 
 
-def _route(record: Record, directory: Directory) -> Route:
+def _route(record: Record, directory: Directory, integrations: Integrations) -> Route:
     event, to = record.line("event"), record.line("to")
-    match = _EVENT.fullmatch(event)
-    if event and match is None:
-        directory.report.add(
-            *record.at("event"),
-            f"{record.written('event')} names no event; write `source/type`, for example "
-            "github/issues.opened, github/issues.* or github/*",
-        )
-    elif match is not None and match[1] not in SOURCES:
-        hint = nearest(match[1], SOURCES) or f"; known: {', '.join(SOURCES)}"
-        directory.report.add(*record.at("event"), f"no source is called {match[1]!r}{hint}")
+    if event and (fault := _event_fault(event, integrations)):
+        directory.report.add(*record.at("event"), fault.format(record.written("event")))
     return Route(
         event=event,
         to=directory.handle(to, record, "to") if to else "",
@@ -141,12 +137,24 @@ def _route(record: Record, directory: Directory) -> Route:
     )
 
 
-def _integrations(record: Record) -> Integrations:
-    integrations = record.record("integrations")
-    if integrations is None:
-        return Integrations()
-    found = {vendor: integrations.record(vendor) for vendor in VENDORS}
-    secrets = {vendor: each.secret("secret") for vendor, each in found.items() if each}
-    return Integrations(
-        **{vendor: Integration(secret=secret) for vendor, secret in secrets.items() if secret}
+def _event_fault(event: str, integrations: Integrations) -> str:
+    """What is wrong with a route's event, `{}` for the text itself; empty where nothing is."""
+    match = _EVENT.fullmatch(event)
+    if match is None or (match[2] and match[1] != "generic"):
+        return (
+            "{} names no event; write `source/type`, for example "
+            "github/issues.opened, github/issues.* or github/*"
+        )
+    if match[1] not in SOURCES:
+        hint = nearest(match[1], SOURCES) or f"; known: {', '.join(SOURCES)}"
+        return f"no source is called {match[1]!r}{hint}"
+    if match[1] != "generic" or (match[2] is None and match[3] == "*"):
+        return ""
+    if match[2] is None:
+        return "{} names no source of yours; write `generic/NAME/TYPE`"
+    known = integrations.generic
+    return (
+        ""
+        if match[2] in known
+        else "{} names nothing in `integrations.generic`" + nearest(match[2], known)
     )

@@ -15,7 +15,8 @@ from msgspec import Struct, field
 
 from actors.delivery import MAX_BATCH, MAX_LINGER_S, BatchOptions
 from actors.machines.placement import Demand
-from crewlet.company.secret import Secret
+from crewlet.company.integrations import Integrations
+from crewlet.sources.generic_rule import ANYBODY
 
 Kind: TypeAlias = Literal["agent", "human"]
 
@@ -135,31 +136,6 @@ class Route(Struct, frozen=True, kw_only=True):
         return fnmatchcase(f"{source}/{event_type}", self.event)
 
 
-class Integration(Struct, frozen=True, kw_only=True):
-    """What proves that a delivery came from its vendor."""
-
-    secret: Secret
-
-
-class Integrations(Struct, frozen=True, kw_only=True):
-    """The outside systems that the company listens to; None where it does not."""
-
-    github: Integration | None = None
-    gitlab: Integration | None = None
-    jira: Integration | None = None
-    confluence: Integration | None = None
-    plane: Integration | None = None
-
-    def of(self, vendor: str) -> Integration | None:
-        """The vendor's, whatever somebody asks for: a path of the web is asked, too."""
-        return getattr(self, vendor) if vendor in self.__struct_fields__ else None
-
-    def secrets(self) -> list[str]:
-        """Every vendor's secret, to be kept from those who do the work."""
-        known = (self.of(vendor) for vendor in self.__struct_fields__)
-        return [each.secret.reveal() for each in known if each is not None]
-
-
 class Company(Struct, frozen=True, kw_only=True):
     """A whole company, as its file declares it: complete, or not there at all.
 
@@ -206,8 +182,11 @@ class Company(Struct, frozen=True, kw_only=True):
     def by_contact(self, kind: str, value: str) -> Seat | None:
         """The seat behind an outside account; upper and lower case are the same there.
 
-        `kind` is a field of Contact or `email`; ValueError for any other.
+        `kind` is a field of Contact, `email`, or `anybody`: a handle, a role's name or an
+        e-mail address. ValueError for any other.
         """
+        if kind == ANYBODY:
+            return self.resolve(value.strip()) or self.by_contact("email", value)
         wanted = fold(value)
         owners = (seat for seat in self.seats if fold(seat.account(kind)) == wanted)
         return next(owners, None) if wanted else None

@@ -18,6 +18,7 @@ from crewlet.company.problems import Mark, Report, nearest, shown
 from crewlet.company.secret import Secret
 from crewlet.company.yaml import Items, Node, Table, Text
 
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _FILTER: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 Filters = Mapping[str, str]
@@ -68,6 +69,10 @@ class Record:
         value = self.values.get(key)
         return value if isinstance(value, list) else []
 
+    def named(self, key: str) -> Mapping[str, Record]:
+        value = self.values.get(key)
+        return value if isinstance(value, _Named) else {}
+
     def at(self, key: str) -> tuple[Mark, str]:
         """Where the key's value stands, for a report; the record itself where it is missing."""
         return self.marks.get(key, self.mark), joined(self.path, key)
@@ -75,6 +80,10 @@ class Record:
     def written(self, key: str) -> str:
         """The value as the person typed it, references unfilled: fit for a message."""
         return shown(self.typed.get(key, ""))
+
+
+class _Named(dict[str, Record]):
+    """Records under names of one's own."""
 
 
 class Reader:
@@ -140,6 +149,8 @@ class Reader:
                 return self.record(node, key.of, path)
             case "tables", Items():
                 return self._tables(node, key, path)
+            case "named", Table():
+                return self._named(node, key, path)
             case (("lines" | "command"), Items()):
                 return self._lines(node, path, key.choices)
             case "filters", Table():
@@ -160,6 +171,24 @@ class Reader:
                     item.mark, inner, f"a mapping of keys is needed here, not {_kind(item)}"
                 )
         return records
+
+    def _named(self, node: Table, key: Key, path: str) -> _Named:
+        named = _Named()
+        for word, item in node.entries:
+            inner = joined(path, _segment(word.text))
+            if _NAME.fullmatch(word.text) is None:
+                self._report.add(
+                    word.mark,
+                    inner,
+                    f"{shown(word.text)} is no name: small letters, digits, '-' and '_'",
+                )
+            elif isinstance(item, Table):
+                named[word.text] = self.record(item, key.of, inner)
+            else:
+                self._report.add(
+                    item.mark, inner, f"a mapping of keys is needed here, not {_kind(item)}"
+                )
+        return named
 
     def _lines(self, node: Items, path: str, choices: tuple[str, ...] = ()) -> tuple[str, ...]:
         item_key = Key(shape="line", about="", choices=choices) if choices else _TEXT
@@ -217,7 +246,7 @@ class _Fault:
 
 _LINE: Final = Key(shape="line", about="")
 _TEXT: Final = Key(shape="text", about="")
-_CONTAINERS: Final = frozenset({"table", "tables", "lines", "command", "filters"})
+_CONTAINERS: Final = frozenset({"table", "named", "tables", "lines", "command", "filters"})
 
 
 def _converted(value: str, node: Text, key: Key) -> object:
@@ -286,6 +315,7 @@ def _kind(node: Node) -> str:
 def _wanted(key: Key) -> str:
     nouns = {
         "table": "a mapping of keys",
+        "named": "a mapping of names",
         "filters": "a mapping of keys",
         "tables": "a list (`- ...`)",
         "lines": "a list (`- ...`)",

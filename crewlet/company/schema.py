@@ -72,6 +72,12 @@ def _value(key: Key) -> Schema:
             return {"allOf": [{"$ref": f"#/definitions/{key.of}"}]}
         case "tables":
             return {"type": "array", "items": {"$ref": f"#/definitions/{key.of}"}}
+        case "named":
+            return {
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-z0-9][a-z0-9_-]{0,62}$"},
+                "additionalProperties": {"$ref": f"#/definitions/{key.of}"},
+            }
         case "lines":
             one = {"enum": list(key.choices)} if key.choices else _TYPED
             return {"type": "array", "items": one}

@@ -37,7 +37,8 @@ class WebhookEdge:
     def secret(self, vendor: str) -> bytes | None:
         """What proves that a delivery is the vendor's; None where the company has no such."""
         integration = self._company().integrations.of(vendor)
-        return None if integration is None else integration.secret.reveal().encode()
+        secret = None if integration is None else integration.secret
+        return None if secret is None else secret.reveal().encode()
 
     async def accept(
         self, vendor: str, headers: Mapping[str, str], body: bytes, trace: Trace

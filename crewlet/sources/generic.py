@@ -73,7 +73,7 @@ class Generic:
         try:
             return [self._read(rule, payload)]
         except BadPath as error:  # a rule is checked before it gets here
-            return [self._refused("", str(error))]
+            return [self._refused("", f"the rule holds a bad path: {error}")]
 
     def _read(self, rule: Rule, payload: object) -> Parsed:
         event = _NO_TYPE.sub("_", _one(payload, rule.event)).strip("_") if rule.event else EVENT

@@ -41,8 +41,8 @@ def parse_path(text: str) -> tuple[Step, ...]:
         match = _STEP.match(text, at)
         if match is None or (match["key"] and bool(match["dot"]) != bool(steps)):
             raise BadPath(
-                f"the path {text[:60]!r} cannot be read from {text[at : at + 20]!r} on; write "
-                'it like `event.type`, `items[0].id`, `owners[*].name` or `["a.b"].c`'
+                f"no step of a path stands at character {at + 1}; write it like `event.type`, "
+                '`items[0].id`, `owners[*].name` or `["a.b"].c`'
             )
         steps.append(_step(match))
         at = match.end()

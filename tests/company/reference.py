@@ -15,6 +15,7 @@ SHAPES = {
     "number": "number",
     "flag": "`true` or `false`",
     "table": "keys",
+    "named": "names to keys",
     "tables": "list of keys",
 }
 

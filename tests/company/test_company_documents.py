@@ -84,8 +84,9 @@ EXAMPLES = {
     "route": "{{name: O, roles: [name: Triage], routes: [{all}]}}",
     **{
         vendor: f"{{{{name: O, roles: [name: A], integrations: {{{{{vendor}: {{all}}}}}}}}}}"
-        for vendor in VENDORS
+        for vendor in (*VENDORS, "mattermost")
     },
+    "generic": "{{name: O, roles: [name: A], integrations: {{generic: {{deploys: {all}}}}}}}",
 }
 
 
@@ -95,6 +96,7 @@ def test_every_example_is_accepted(name: str) -> None:
     if name == "company":
         text = text[:-1] + ", roles: [name: A]}"
     env = {f"{vendor.upper()}_WEBHOOK_SECRET": "s" for vendor in VENDORS}
+    env |= {"MATTERMOST_HOOK_TOKEN": "s", "MATTERMOST_ACCESS_TOKEN": "s", "DEPLOYS_SECRET": "s"}
     assert not check_text(text, env=env), text
 
 
