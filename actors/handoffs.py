@@ -245,6 +245,7 @@ class SeatSupervisor(Actor):
             case handoff.Forsake():
                 self._forsake(seat)
             case handoff.WriteRelease():
+                reached("before_release")
                 self.effect(self._spec.store.write(release(effect)), tag=seat.tag("release"))
             case handoff.Gone(voluntary=voluntary, reason=reason):
                 self._gone(seat, reason, voluntary=voluntary)
