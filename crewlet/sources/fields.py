@@ -7,7 +7,7 @@ None of these raises on anything that a JSON decoder returns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -21,6 +21,7 @@ MAX_TEXT: Final = 2000
 """Characters kept of a short text (a name, an address): bodies are never cut."""
 
 _MAX_NAME: Final = 255
+_MAX_EPOCH_MS: Final = 10**14  # the year 5138
 _NOTHING: Final[Payload] = {}
 
 
@@ -91,6 +92,15 @@ def moment(payload: object, *path: str) -> str:
     except msgspec.MsgspecError:
         return ""
     return value
+
+
+def epoch_ms(payload: object, *path: str) -> str:
+    """The RFC 3339 time of the milliseconds since 1970 at `path`, '' where it is none."""
+    value = number(payload, *path)
+    if value is None or value >= _MAX_EPOCH_MS:
+        return ""
+    stamp = datetime.fromtimestamp(value // 1000, UTC)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{value % 1000:03}Z"
 
 
 def first(values: Iterable[str]) -> str:

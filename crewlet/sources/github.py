@@ -7,24 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from crewlet.sources import fields, github_rules, github_text
+from crewlet.sources.compose import UNKNOWN, kind_of, refused
 from crewlet.sources.content import decode, header
 from crewlet.sources.fields import Payload
 from crewlet.sources.notification import Notification, Parsed, Skip, Verdict
-from crewlet.sources.phrases import PARSER_REFUSED
 from crewlet.sources.proofs import signed
 
-UNKNOWN: Final = "unknown"
-"""The sender of a payload that names none (a deleted account, a merge queue's push)."""
-
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_KIND_OF: Final[Mapping[type, str]] = {
-    list: "an array",
-    str: "a text",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
-}
 
 
 class GitHub:
@@ -55,7 +44,7 @@ class GitHub:
         if not _NAME.fullmatch(event):
             return [_refused("", f"X-GitHub-Event is {event[:80]!r}: not the name of an event")]
         if not isinstance(payload, dict) or not payload:
-            return [_refused(event, f"the payload is {_kind(payload)}, not a filled object")]
+            return [_refused(event, f"the payload is {kind_of(payload)}, not a filled object")]
         action = _action(payload)
         named = github_rules.identities(event, payload)
         if not named and event in (*github_rules.THREADS, github_rules.COMMIT_COMMENT):
@@ -100,9 +89,5 @@ def _type(event: str, action: str) -> str:
     return f"{event}.{action}" if action else event
 
 
-def _kind(payload: object) -> str:
-    return "an empty object" if payload == {} else _KIND_OF.get(type(payload), "something else")
-
-
 def _refused(event_type: str, detail: str) -> Skip:
-    return Skip(source=GitHub.name, event_type=event_type, reason=PARSER_REFUSED, detail=detail)
+    return refused(GitHub.name, event_type, detail)

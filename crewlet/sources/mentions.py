@@ -8,8 +8,8 @@ Not mentions, as on the vendor's own pages: code spans and blocks, quoted lines,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 MAX_MENTIONS: Final = 50
 """Names read of one text: GitHub itself notifies 50 people of a comment at most."""
@@ -42,22 +42,29 @@ _HIDDEN: Final = (
 )
 
 
-def mentions(text: str) -> tuple[str, ...]:
-    """The names in their order, each once (`A` and `a` are one), teams as `team:ORG/NAME`."""
+Names: TypeAlias = Callable[[str], Iterable[str]]
+"""How a vendor spells a call by name: the names in a text without anything that only shows."""
+
+
+def mentions(text: str, names: Names | None = None) -> tuple[str, ...]:
+    """The names in their order, each once (`A` and `a` are one), teams as `team:ORG/NAME`.
+
+    As GitHub spells them, unless `names` reads another vendor's.
+    """
     if "@" not in text:
         return ()
     found: dict[str, str] = {}
-    for name in _names(_spoken(text[:MAX_SCANNED])):
+    for name in (names or _names)(_spoken(text[:MAX_SCANNED])):
         found.setdefault(name.casefold(), name)
         if len(found) == MAX_MENTIONS:
             break
     return tuple(found.values())
 
 
-def added(before: str, after: str) -> tuple[str, ...]:
+def added(before: str, after: str, names: Names | None = None) -> tuple[str, ...]:
     """The names that an edit brought in: only these are newly called."""
-    known = {name.casefold() for name in mentions(before)}
-    return tuple(name for name in mentions(after) if name.casefold() not in known)
+    known = {name.casefold() for name in mentions(before, names)}
+    return tuple(name for name in mentions(after, names) if name.casefold() not in known)
 
 
 def _names(spoken: str) -> Iterator[str]:
@@ -73,7 +80,7 @@ def _spoken(text: str) -> str:
     paragraphs = "\n".join(_prose(text.splitlines())).split("\n\n")
     spoken = "\n\n".join(_without_code_spans(paragraph) for paragraph in paragraphs)
     for opening, closing in _HIDDEN:
-        spoken = _without_between(spoken, opening, closing)
+        spoken = without_between(spoken, opening, closing)
     return _URL.sub(" ", spoken)
 
 
@@ -137,7 +144,7 @@ def _closers(runs: list[tuple[int, int]]) -> list[int | None]:
     return closer
 
 
-def _without_between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
+def without_between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
     """Blank from each opening to its closing; an opening that nothing closes hides nothing."""
     kept: list[str] = []
     at = 0

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 
 Verdict: TypeAlias = Literal["wake", "follow", "lookup", "nothing"]
 """wake: somebody is addressed now. follow: only those already in the conversation may be
-woken. lookup: the payload does not name its conversation. nothing: nobody is concerned."""
+woken. lookup: the payload does not name its conversation (and whoever it addresses is woken once
+that is known). nothing: nobody is concerned."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):

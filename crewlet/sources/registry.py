@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
+from crewlet.sources.confluence import Confluence
 from crewlet.sources.generic import Generic
 from crewlet.sources.generic_rule import PREFIX
 from crewlet.sources.github import GitHub
+from crewlet.sources.gitlab import GitLab
+from crewlet.sources.jira import Jira
 from crewlet.sources.mattermost import Mattermost
 from crewlet.sources.notification import Parsed
+from crewlet.sources.plane import Plane
 from crewlet.sources.reply import Reply
 from crewlet.sources.slack import Slack
 
@@ -67,7 +71,15 @@ class Tokened(Protocol):
         """The body as it is stored and shown: without the token."""
 
 
-_KNOWN: Final[tuple[Source, ...]] = (GitHub(), Slack(), Mattermost())
+_KNOWN: Final[tuple[Source, ...]] = (
+    GitHub(),
+    GitLab(),
+    Jira(),
+    Confluence(),
+    Plane(),
+    Slack(),
+    Mattermost(),
+)
 _SOURCES: Final[Mapping[str, Source]] = {source.name: source for source in _KNOWN}
 
 
