@@ -50,13 +50,12 @@ async def _restart(fleet: Fleet, node: NodeProcess, *, ready: bool) -> None:
         await asyncio.sleep(2.0)
 
 
-def _moves(rows: Sequence[LeaseRow]) -> dict[str, int]:
-    """How often each seat changed its node, the first claim not counted."""
-    holders: dict[str, list[str]] = {}
+def _moves(rows: Sequence[LeaseRow], began: dict[str, str]) -> dict[str, int]:
+    """How often each seat changed its node from where it `began`."""
+    holders = {seat: [node] for seat, node in began.items()}
     for row in rows:
-        its = holders.setdefault(row.seat, [])
-        if not row.released and (not its or its[-1] != row.node):
-            its.append(row.node)
+        if not row.released and holders[row.seat][-1] != row.node:
+            holders[row.seat].append(row.node)
     return {seat: len(its) - 1 for seat, its in holders.items()}
 
 
@@ -71,6 +70,7 @@ def _taken_while_leaving(fleet: Fleet) -> list[LeaseRow]:
 async def _roll(folder: Path, *, ready: bool, comes_back: bool = True) -> None:
     async with Fleet(folder, seats=12) as fleet:
         await fleet.boot()
+        began, first = fleet.owners(), len(fleet.recorded.seat_rows)
         load = Steady(fleet, (100, 600))
         for node in fleet.nodes[: None if comes_back else 2]:
             await _restart(fleet, node, ready=ready)
@@ -86,10 +86,10 @@ async def _roll(folder: Path, *, ready: bool, comes_back: bool = True) -> None:
         assert not verdicts.faults, verdicts.faults
         assert not verdicts.zombies and not verdicts.again
         assert {turn.how for turn in turns} == {"end"}, "no turn was cut off"
-        moves = _moves(fleet.recorded.seat_rows)
+        moves = _moves(fleet.recorded.seat_rows[first:], began)
         assert max(moves.values()) <= MOST_MOVES, moves
         assert not _taken_while_leaving(fleet)
-        gaps = sorted(ownerless(fleet.recorded.seat_rows))
+        gaps = sorted(ownerless(fleet.recorded.seat_rows[first:]))
         assert gaps and gaps[-1] < WITHOUT_OWNER_S, gaps[-5:]
 
 
