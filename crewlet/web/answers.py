@@ -43,6 +43,11 @@ def answer(status: int, content: Any, headers: Mapping[str, str] | None = None) 
     )
 
 
+def empty() -> Response:
+    """A 200 without a word: some vendors show people whatever they are answered."""
+    return Response(status_code=200, headers=dict(_ALWAYS))
+
+
 def refusal(refused: Refused) -> Response:
     content = {"error": refused.code, "message": str(refused)}
     return answer(refused.status, content, refused.headers)

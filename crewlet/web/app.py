@@ -19,8 +19,9 @@ def make_app(edge: Edge, limits: Limits = DEFAULT_LIMITS) -> Starlette:
     """The node's web application.
 
     `POST /webhooks/VENDOR` (`/webhooks/VENDOR/EVENT` where a vendor names the event nowhere
-    else), `GET /health` (200 while the process serves, through a drain too) and `GET /ready`
-    (503 before the start is complete and during a drain).
+    else, `/webhooks/generic/NAME` for senders of the company's own), `GET /health` (200 while
+    the process serves, through a drain too) and `GET /ready` (503 before the start is complete
+    and during a drain).
     """
     webhooks = Webhooks(edge, limits)
 

@@ -25,6 +25,10 @@ class Edge(Protocol):
     def secret(self, vendor: str) -> bytes | None:
         """The vendor's secret; None where the company does not use the vendor (404)."""
 
+    def facts(self, vendor: str) -> Mapping[str, str]:
+        """What goes beside a delivery's headers and no sender can say, under names with a
+        colon in front (`crewlet.sources.edge_facts`)."""
+
     async def accept(
         self, vendor: str, headers: Mapping[str, str], body: bytes, trace: Trace
     ) -> bool:

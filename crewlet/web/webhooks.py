@@ -1,4 +1,7 @@
-"""`POST /webhooks/VENDOR`: bounded, verified, readable, durably published, and only then 202."""
+"""`POST /webhooks/VENDOR`: bounded, verified, readable, durably published, and only then 202.
+
+A vendor may want another answer, and one may ask the edge itself: `crewlet.sources.reply`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from starlette.responses import Response
 from crewlet import sources
 from crewlet.events import Trace
 from crewlet.sources.content import PATH_EVENT, URL_PROOF
-from crewlet.web.answers import Refused, answer, busy, refusal, refused_by
+from crewlet.sources.generic_rule import PREFIX
+from crewlet.web.answers import Refused, answer, busy, empty, refusal, refused_by
 from crewlet.web.body import Load
 from crewlet.web.edge import Edge, Limits
 
@@ -56,20 +60,33 @@ class Webhooks:
             return refusal(refused)
 
     async def _receive(self, request: Request, vendor: str, trace: Trace) -> Response:
-        secret = self._edge.secret(vendor)
         event = request.path_params.get("event", "")
+        if vendor == "generic" and event:
+            vendor, event = PREFIX + event, ""
+        secret = self._edge.secret(vendor)
         if secret is None or (event and PATH_EVENT not in sources.kept_headers(vendor)):
             raise Refused(404, "not_found", f"this company has no webhook of {vendor[:80]!r}")
         headers = headers_of(request) | {PATH_EVENT: event, URL_PROOF: _token(request)}
+        headers |= self._edge.facts(vendor)
         async with self._load.body(request) as body:
             if not sources.verify(vendor, headers, body, secret):
                 raise Refused(401, "signature", "the signature is missing or does not match")
-            sources.decode(vendor, headers, body)  # Unreadable is 400
+            payload = sources.decode(vendor, headers, body)  # Unreadable is 400
+            reply = sources.reply(vendor, payload)
+            if reply is not None and not reply.publish:
+                return _replied(reply)
             async with self._load.publish():
                 new = await self._edge.accept(vendor, headers, body, trace)
-        key = sources.delivery_key(vendor, headers)[:MAX_DELIVERY_KEY]
+        key = sources.key_of(vendor, headers, payload)[:MAX_DELIVERY_KEY]
         log.debug("webhook_accepted", vendor=vendor, delivery=key, duplicate=not new)
+        if reply is not None:
+            return _replied(reply)
         return answer(202, {"status": "accepted", "delivery": key})
+
+
+def _replied(reply: sources.Reply) -> Response:
+    """What the vendor wants in place of our own answer."""
+    return empty() if reply.content is None else answer(200, reply.content)
 
 
 def headers_of(request: Request) -> dict[str, str]:

@@ -13,6 +13,7 @@ import httpx
 import msgspec
 
 from crewlet.events import Trace
+from crewlet.sources.edge_facts import RECEIVED
 from crewlet.web import Limits, WebServer, make_app
 
 SECRET = b"it is a secret to everybody"
@@ -25,6 +26,7 @@ class FakeEdge:
         self.draining = False
         self.ready = True
         self.secrets: dict[str, bytes] = {"github": SECRET}
+        self.beside: dict[str, str] = {}
         self.accepted: list[tuple[str, dict[str, str], bytes, Trace]] = []
         self.error: Exception | None = None
         self.gate = asyncio.Event()
@@ -33,6 +35,9 @@ class FakeEdge:
 
     def secret(self, vendor: str) -> bytes | None:
         return self.secrets.get(vendor)
+
+    def facts(self, vendor: str) -> Mapping[str, str]:
+        return {RECEIVED: f"{time.time():.3f}", **self.beside}
 
     async def accept(
         self, vendor: str, headers: Mapping[str, str], body: bytes, trace: Trace
