@@ -190,7 +190,7 @@ class Box:
                 unsure = Defer("the node could not confirm its session", UNCONFIRMED_S)
                 self.step(signals.Ended(run.number, unsure))
                 return
-            partition = replace(partition, fence=tenure.fence)
+            partition = replace(partition, right=tenure)
         if self.turn is None:
             self.turn = self._owner.spawn(
                 TurnActor, self.name, name=f"turn of {self.name}", supervision=NEVER_AGAIN

@@ -17,9 +17,9 @@ from msgspec import Struct
 from actors.delivery import Dead, Delivery, Mailbox
 from actors.in_flight import Attachments, Clearing, Entry, Held, Settling, in_force
 from actors.machines.budget import OVERSPENT
-from actors.messages import InFlight, ListInFlight, SettleBox
+from actors.messages import InFlight, ListInFlight, LookAround, SettleBox
 from actors.ports import Broker, BrokerError
-from actors.strays import LATE_S, Look, Strays
+from actors.strays import LATE_S, LATE_SPREAD_S, Look, Strays
 from actors.system import Actor, Address, EffectEnded, handles
 
 SWEEP_S: Final = 5.0
@@ -99,7 +99,7 @@ class Custody(Actor):
                 continue
             entry.look = look
             if not entry.fetching:
-                self._look_again(entry, Look(look.ticket, look.until))
+                self._look_again(entry, Look(look.ticket, look.since, look.until))
                 continue
             self._looking += 1
             ours = in_force(entry.wanted.tenure, self.clock.monotonic)
@@ -114,7 +114,7 @@ class Custody(Actor):
         self._look_again(entry, look)
 
     def _look_again(self, entry: Entry, look: Look) -> None:
-        self.timer(f"look {entry.ticket}", self._strays.pause_s, look)
+        self.timer(f"look {entry.ticket}", self._strays.pause_s(look), look)
 
     def _begin_looking(self, entry: Entry) -> None:
         """Of a seat that had an owner before us: soon if that one died, else late and once."""
@@ -124,9 +124,16 @@ class Custody(Actor):
         if wanted.reclaim:
             self._look_again(entry, self._strays.first_look(wanted.mailbox, entry.ticket))
         else:
-            after_s = LATE_S + entry.ticket % SWEEP_SPREAD
+            after_s = LATE_S + entry.ticket % LATE_SPREAD_S
             look = self._strays.late_look(wanted.mailbox, entry.ticket, after_s)
             self.timer(f"look {entry.ticket}", after_s, look)
+
+    @handles(LookAround)
+    def on_look_around(self, _: LookAround, sender: Address) -> None:
+        for entry in self._attached.all():
+            if entry.wanted.tenure is not None and self._live(entry.ticket):
+                look = self._strays.first_look(entry.wanted.mailbox, entry.ticket)
+                self._look_again(entry, look)
 
     def _in_hand(self, mailbox: Mailbox) -> list[int]:
         return [h.delivery.position for (m, _), h in self._in_flight.items() if m == mailbox]

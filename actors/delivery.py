@@ -7,7 +7,7 @@ is what the broker is told about one delivery.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -69,14 +69,28 @@ class Fence(Struct, frozen=True):
     revision: int
 
 
+class Right(Protocol):
+    """To work a seat, as long as it lasts (actors.tenure.Tenure)."""
+
+    fence: Fence
+
+    def may_start(self, now: float) -> bool:
+        """Whether a turn may start at `now`, seconds of the node's monotonic clock."""
+
+
 class Partition(Struct, frozen=True):
     """The messages of one conversation out of one drain; never empty, one handler call.
 
-    `fence` is the right under which it is worked; None where nobody shares the mailbox."""
+    `right` is the one under which it is worked; None where nobody shares the mailbox."""
 
     key: str
     letters: tuple[Letter, ...]
-    fence: Fence | None = None
+    right: Right | None = None
+
+    @property
+    def fence(self) -> Fence | None:
+        """What its completion must show."""
+        return None if self.right is None else self.right.fence
 
     @property
     def headroom(self) -> int | None:

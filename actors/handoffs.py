@@ -45,6 +45,7 @@ from actors.messages import (
     FencedOut,
     Forsake,
     Forsaken,
+    LookAround,
 )
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
@@ -125,6 +126,7 @@ class SeatSupervisor(Actor):
     def on_renewed(self, renewed: SessionRenewed, sender: Address) -> None:
         if renewed.again:
             self._doubt(on=False)
+            self.tell(self._gateway, LookAround())
         for handle in list(self._seats):
             if self._seats[handle].machine.state in _BEATEN:
                 self._step(handle, handoff.Beat())
@@ -136,6 +138,8 @@ class SeatSupervisor(Actor):
     def _doubt(self, *, on: bool) -> None:
         if self._doubted != on:
             self._doubted = on
+            for seat in self._seats.values():
+                seat.doubted = seat.doubted or on
             for address in self._by_address:
                 self.tell(address, Doubt(on))
 
@@ -246,7 +250,10 @@ class SeatSupervisor(Actor):
                 self._forsake(seat)
             case handoff.WriteRelease():
                 reached("before_release")
-                self.effect(self._spec.store.write(release(effect)), tag=seat.tag("release"))
+                self.effect(
+                    self._spec.store.write(release(effect, doubted=seat.doubted)),
+                    tag=seat.tag("release"),
+                )
             case handoff.Gone(voluntary=voluntary, reason=reason):
                 self._gone(seat, reason, voluntary=voluntary)
             case handoff.Alarm(beats=beats):

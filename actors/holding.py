@@ -37,6 +37,8 @@ class Holding:
         self.address: Address | None = None
         self.tenure: Tenure | None = None
         self.bound_s: float | None = None
+        self.doubted = False
+        """In an outage something may have been lost on its way to us, or on its way back."""
 
     def tag(self, kind: str) -> Tag:
         return Tag(kind, self.handle, self.number)
@@ -62,11 +64,11 @@ def claim(handle: str, row: Lease | None, *, owner: str, node: str, session: int
     )
 
 
-def release(write: handoff.WriteRelease) -> Lease:
+def release(write: handoff.WriteRelease, *, doubted: bool) -> Lease:
     """It is given up in place: who had it last, and under which epoch, stays written."""
     row = write.row
     about = {ORDERED: "1"} if write.ordered else {}
-    if write.mail_out:
+    if write.mail_out or doubted:
         about[MAIL_OUT] = "1"
     if write.unprepared:
         about[UNPREPARED] = row.node

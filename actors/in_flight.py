@@ -47,6 +47,9 @@ class Attachments:
     def get(self, ticket: int) -> Entry | None:
         return self._entries.get(ticket)
 
+    def all(self) -> list[Entry]:
+        return list(self._entries.values())
+
     def drop(self, ticket: int) -> None:
         """Nothing where there is none."""
         entry = self._entries.pop(ticket, None)

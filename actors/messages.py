@@ -42,6 +42,10 @@ class Forsaken(Struct, frozen=True):
     owner: Address
 
 
+class LookAround(Struct, frozen=True):
+    """The node could not be heard for a while: look for what was lost on its way to us."""
+
+
 class Flush(Struct, frozen=True):
     """Answered by `Flushed` once the broker has taken every settlement."""
 

@@ -49,6 +49,9 @@ PASS_S_A_SEAT: Final = 20e-6
 """Between two passes at least this: a pass over 3,000 seats takes some milliseconds, and their
 rows come one by one while they are claimed."""
 
+STAND_BACK_S_A_SEAT: Final = 0.02
+"""Of a node that died with a thousand seats each of its heirs needs a while for its own share."""
+
 WATCH_AGAIN_S: Final = 1.0
 
 RETAKE_S: Final = 0.1
@@ -312,9 +315,12 @@ class PlacementSupervisor(Actor):
             waits = False
         else:
             since = self._free_since.setdefault(opening.handle, now)
-            waits = now - since >= self._spec.timing.stand_back_s
+            stand_back_s = self._spec.timing.stand_back_s + STAND_BACK_S_A_SEAT * len(
+                self._free_since
+            )
+            waits = now - since >= stand_back_s
             if not waits:
-                self._soon(since + self._spec.timing.stand_back_s - now)
+                self._soon(since + stand_back_s - now)
         return Place(
             handle=opening.handle,
             demand=opening.demand,

@@ -46,7 +46,7 @@ from actors.system import (
     handles,
 )
 
-START_TIMEOUT_S: Final = 120.0
+START_TIMEOUT_S: Final = 600.0
 ASK_TIMEOUT_S: Final = 5.0
 DRAIN_MARGIN_S: Final = 10.0
 

@@ -21,7 +21,9 @@ from actors.ports import Broker, Clock
 
 LOOK_S: Final = 0.5
 LOOK_S_A_MAILBOX: Final = 0.001
-"""Between two looks; of a node that died with a thousand seats all mailboxes are looked at."""
+LOOK_S_A_SECOND: Final = 0.25
+"""Between two looks: longer the more mailboxes are looked at (all of a node that died with a
+thousand seats), and the longer it has been done."""
 
 WATCHED_S: Final = 40.0
 """Until the last fetch of a dead process must be over: half a minute at a server of somebody
@@ -30,9 +32,11 @@ else's."""
 RETRY_GRACE_S: Final = 2.0
 """How long a message that is due again may take to be fetched, before it is a stray."""
 
-LATE_S: Final = 40.0
+LATE_S: Final = 32.0
+LATE_SPREAD_S: Final = 5
 """When a mailbox that was given up in order is looked at: what its last holder had sent to wait for
-a retry is back by then, and what is out and nobody's was handed back to a broker that died."""
+a retry (half a minute at most) is back by then, and what is out and nobody's was handed back to a
+broker that died. Spread, so that a thousand are not asked in the same second."""
 
 LATE_FOR_S: Final = 5.0
 
@@ -42,10 +46,11 @@ log = structlog.get_logger(__name__)
 
 
 class Look(Struct, frozen=True):
-    """Look at the mailbox of this ticket, unless it is after `until`; `seen` are the strays of
-    the last look."""
+    """Look at the mailbox of this ticket, from `since` on, unless it is after `until`; `seen` are
+    the strays of the last look."""
 
     ticket: int
+    since: float
     until: float
     seen: frozenset[int] = frozenset()
 
@@ -59,18 +64,21 @@ class Strays:
         self._in_hand = in_hand
         self._retries: dict[Mailbox, dict[int, float]] = {}
 
-    @property
-    def pause_s(self) -> float:
-        return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries))
+    def pause_s(self, look: Look) -> float:
+        """Until the next look. A stray that was seen is looked at again soon."""
+        lasted_s = 0.0 if look.seen else self._clock.monotonic() - look.since
+        return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries), LOOK_S_A_SECOND * lasted_s)
 
     def first_look(self, mailbox: Mailbox, ticket: int) -> Look:
         self._retries.setdefault(mailbox, {})
-        return Look(ticket, self._clock.monotonic() + WATCHED_S)
+        now = self._clock.monotonic()
+        return Look(ticket, now, now + WATCHED_S)
 
     def late_look(self, mailbox: Mailbox, ticket: int, after_s: float) -> Look:
         """To be looked at in so many seconds, for a few looks."""
         self._retries.setdefault(mailbox, {})
-        return Look(ticket, self._clock.monotonic() + after_s + LATE_FOR_S)
+        since = self._clock.monotonic() + after_s
+        return Look(ticket, since, since + LATE_FOR_S)
 
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""
@@ -90,7 +98,7 @@ class Strays:
         if certain and wanted():
             count = await self._broker.reclaim(mailbox, self._known(mailbox), certain)
             log.info("strays_reclaimed", mailbox=str(mailbox), messages=count)
-        return Look(look.ticket, look.until, strays - certain)
+        return Look(look.ticket, look.since, look.until, strays - certain)
 
     def forget(self, mailbox: Mailbox) -> None:
         self._retries.pop(mailbox, None)

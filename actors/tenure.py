@@ -44,8 +44,9 @@ def resource_of(name: str) -> str:
 
 
 MAIL_OUT: Final = "mail_out"
-"""In the `about` of a seat's row that was released: what an earlier holder had in flight when it
-died is still out, because the seat was given up again before it was established."""
+"""In the `about` of a seat's row that was released: what somebody had in flight may still be out,
+because the seat was given up again before a dead holder's mail was taken back, or because its node
+had not been heard for a while."""
 
 
 class Lost(BrokerError):

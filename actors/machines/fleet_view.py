@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec.structs import replace
+
 from actors.machines.timing import Timing, patience_s
 from actors.tenure import MAIL_OUT, NODE, SEAT, Lease
 
@@ -36,12 +38,23 @@ class FleetView:
         rows = self._nodes if lease.resource.startswith(NODE) else self._held
         key = lease.node if rows is self._nodes else lease.resource
         known = rows.get(key)
+        if not lease.owner:
+            return self._deleted(rows, key)
         if known is not None and known.revision >= lease.revision:
             return False
         rows[key] = lease
         if rows is self._nodes:
             self._silent_at[key] = now + patience_s(lease.about, self._timing.ttl_s)
             return known is None or _differs(known, lease)
+        return True
+
+    def _deleted(self, rows: dict[str, Lease], key: str) -> bool:
+        """Somebody took the row away, or all of them. What was held is over, and epochs go on from
+        where they were; what is written there next may count its revisions from one again."""
+        known = rows.get(key)
+        if known is None:
+            return False
+        rows[key] = replace(known, released=True, revision=0, about={MAIL_OUT: "1"})
         return True
 
     # -- nodes ----------------------------------------------------------------------------

@@ -235,7 +235,7 @@ class SessionMachine:
         return bool(self._seal) and lease.about.get("seal") == self._seal
 
     def _take(self, lease: Lease | None) -> None:
-        epoch = (lease.epoch if lease else 0) + 1
+        epoch = max(lease.epoch if lease else 0, self.epoch) + 1
         self.state, self._stale_about = State.TAKING, False
         self._write(
             Lease(

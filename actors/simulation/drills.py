@@ -47,9 +47,14 @@ class Drills:
             fleet.liveness.tick(fleet.world.now, fleet.site.out(), fleet.alive())
 
     async def _worked_off(self) -> None:
-        """L4: all of it, in time."""
+        """L4: all of it, in time. What the broker gave up on waits for nobody: that is S12."""
         fleet = self.fleet
         await asyncio.sleep(DRAIN_S)
+        for one in fleet.site.audit().retained:
+            if one.stuck:
+                text = f"{one.seat} {one.seq} is stranded after {one.dc} deliveries"
+                fleet.fail("S12", text)
+                return
         for seat in fleet.site.seats:
             excused = fleet.liveness.excused
             left = [seq for seq in fleet.site.left(seat) if (seat, seq) not in excused]

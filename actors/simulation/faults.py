@@ -104,8 +104,7 @@ _RATES: Final[Mapping[str, tuple[float, Mapping[Profile, float]]]] = {
     "watch_gap": (6, {"swarm": 0.5, "lease": 0.8, "mail": 0.1, "poison": 0.0}),
     "watch_late": (6, {"swarm": 0.4, "lease": 0.7, "mail": 0.1, "poison": 0.0}),
     "watch_twice": (6, {"swarm": 0.3, "lease": 0.5, "mail": 0.1, "poison": 0.0}),
-    # A fleet whose rows are deleted does not come back by itself yet (docs/reliability.md).
-    "wipe": (1, {"swarm": 0.0, "lease": 0.0, "mail": 0.0, "poison": 0.0}),
+    "wipe": (1, {"swarm": 0.1, "lease": 0.2, "mail": 0.05, "poison": 0.0}),
     "hold": (6, {"swarm": 0.5, "lease": 0.2, "mail": 0.9, "poison": 0.3}),
     "quiesce": (6, {"swarm": 0.4, "lease": 0.2, "mail": 0.8, "poison": 0.2}),
     "move": (100, {"swarm": 0.6, "lease": 0.8, "mail": 0.4, "poison": 0.3}),

@@ -37,7 +37,7 @@ TOGETHER_S: Final = 0.25
 """Pulls end at multiples of this, those of a client together: one that ends alone costs the client
 and the server three times as much, for a wake of each (docs/benchmarks.md)."""
 
-GRACE_S: Final = 2.0
+GRACE_S: Final = 6.0
 """How much later than its expiry a pull may end before we stop believing in it."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024

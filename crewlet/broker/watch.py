@@ -151,7 +151,7 @@ class JetStreamWatch:
         stream, made = await self._log_of(self._bucket)
         if made != self._made:
             self._made = made
-            self._told.clear()
+            self._all_gone()
         one = self._pass = _Pass(stream)
         inbox = self._wire.new_inbox()
         one.route = self._wire.route(inbox, lambda message: self._deliver(one, message))
@@ -233,6 +233,12 @@ class JetStreamWatch:
             self._tell(entry)
         self._caught_up.set()
 
+    def _all_gone(self) -> None:
+        """The log was deleted and made anew: nothing of what was told is there any more."""
+        told, self._told = self._told, {}
+        for key, revision in told.items():
+            self._say(Entry(key, b"", revision, gone=True))
+
     def _hear(self, one: _Pass, message: Message, revision: int) -> None:
         key = message.subject[self._head :]
         if not key.startswith(self._prefix):
@@ -250,6 +256,9 @@ class JetStreamWatch:
         if entry.gone and entry.key not in self._told:
             return  # deleted before anything was heard of it
         self._told[entry.key] = entry.revision
+        self._say(entry)
+
+    def _say(self, entry: Entry) -> None:
         try:
             self._heard(entry)
         except Exception:

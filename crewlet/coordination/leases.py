@@ -61,11 +61,12 @@ class BucketLeases:
 
     def watch(self, heard: Heard) -> Awaitable[Watch]:
         """Hear every row that can be read, and each one as it is written. Rows are never
-        deleted by us: one that an operator deletes is missing from the next listing."""
+        deleted by us: one that an operator deletes is heard of without an owner."""
 
         def told(entry: Entry) -> None:
             if entry.gone:
-                log.warning("lease_row_deleted", key=entry.key)
+                log.error("lease_row_deleted", key=entry.key)
+                heard(_gone(entry))
             elif (lease := _lease(entry)) is not None:
                 heard(lease)
 
@@ -74,6 +75,15 @@ class BucketLeases:
     async def _watch(self, told: Told) -> Watch:
         with _in_words_of_the_port():
             return await self._store.watch(LEASES, "", told)
+
+
+def _gone(entry: Entry) -> Lease:
+    kind, _, name = entry.key.partition(".")
+    resource = f"{kind}:{name}"
+    node = name if resource.startswith(NODE) else ""
+    return Lease(
+        resource=resource, owner="", node=node, epoch=0, session=0, revision=entry.revision
+    )
 
 
 def _prefix(kind: str) -> str:

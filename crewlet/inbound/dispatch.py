@@ -37,6 +37,9 @@ from crewlet.turn import Turn
 
 ALREADY_WORKED = "a finished turn has worked this trigger"
 
+UNCONFIRMED = "the node could not confirm its session before the turn began"
+UNCONFIRMED_S = 1.0
+
 LEDGER_RETRY_S = 1.0
 LEDGER_TRIES = 30
 """A completion is retried for about half a minute before the turn's mail goes back."""
@@ -70,9 +73,18 @@ class Dispatch:
         worked = await self._worked(letters)
         if rest := tuple(letter for letter in letters if letter.id not in worked):
             async with self._services.turns.slot():
-                outcome = await self._turn(rest, partition.fence)
+                outcome = (
+                    await self._turn(rest, partition.fence)
+                    if self._may_start(partition)
+                    else Defer(UNCONFIRMED, retry_after_s=UNCONFIRMED_S)
+                )
             return Partly(tuple(worked), outcome) if worked else outcome
         return Ack()
+
+    def _may_start(self, partition: Partition) -> bool:
+        """Asked again: the ledger and the wait for a slot took their time."""
+        right = partition.right
+        return right is None or right.may_start(self._services.clock.monotonic())
 
     # -- before the turn --------------------------------------------------------------
 

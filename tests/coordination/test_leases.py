@@ -136,7 +136,9 @@ def test_what_a_peer_wrote_that_nobody_can_read_is_passed_over(kind: str, tmp_pa
         async with asyncio.timeout(10):
             while after not in heard:
                 await asyncio.sleep(0.01)
-        assert heard[0] == good and len(heard) == 3
+        gone = heard[2]
+        assert heard[0] == good and (gone.resource, gone.owner) == ("seat:good", "")
+        assert heard[3:] == [after]
         await watch.close()
 
     run(kind, tmp_path, play)

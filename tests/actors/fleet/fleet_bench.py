@@ -44,6 +44,22 @@ class LeaseTable:
             heard(written)
         return written
 
+    def wipe(self) -> None:
+        """Somebody deletes the bucket: what is written next counts from one again."""
+        rows, self.rows, self.revision = self.rows, {}, 0
+        for lease in rows.values():
+            for heard in list(self._heard):
+                heard(
+                    Lease(
+                        resource=lease.resource,
+                        owner="",
+                        node=lease.node if lease.resource.startswith(NODE) else "",
+                        epoch=0,
+                        session=0,
+                        revision=lease.revision,
+                    )
+                )
+
     def listen(self, heard: Heard) -> Callable[[], None]:
         for lease in sorted(self.rows.values(), key=lambda lease: lease.revision):
             heard(lease)

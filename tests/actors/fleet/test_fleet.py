@@ -326,3 +326,23 @@ def test_a_seat_that_one_node_cannot_establish_is_worked_by_another_and_stays_th
         await fleet.stop()
 
     run_virtual(main, seed=1)
+
+
+def test_a_fleet_whose_rows_are_deleted_begins_anew_with_epochs_that_go_on() -> None:
+    async def main() -> None:
+        fleet = Fleet(4)
+        await fleet.ready()
+        await fleet.join("a")
+        await fleet.join("b")
+        await asyncio.sleep(20)
+        epochs = {row.resource: row.epoch for row in fleet.table.rows.values()}
+        fleet.table.wipe()
+        await fleet.send("s0", "meanwhile")
+        await asyncio.sleep(TIMING.ttl_s)
+        assert [len(seats) for seats in fleet.held().values()] == [2, 2]
+        assert set(fleet.completed) == {"meanwhile"}
+        for row in fleet.table.rows.values():
+            assert row.epoch > epochs[row.resource], row
+        await fleet.stop()
+
+    run_virtual(main, seed=1)
