@@ -53,7 +53,7 @@ from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Hands, Reflect, Workshop
 from crewlet.queue import Published, Publisher
-from crewlet.web import WebServer, make_app
+from crewlet.web import WebServer, listening, make_app
 
 SETTLE_S: Final = 1.0
 """How long a node that joins a broker of somebody else's looks around before it takes seats: of
@@ -165,6 +165,9 @@ class Node:
             api = self.settings.api
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
+        if self._has("ingress"):
+            chat = self.company.integrations.mattermost
+            await self._closers.enter_async_context(listening(chat, self.edge))
         if self._admin and self._folder is not None:
             operators = Operators(self, self._folder.path)
             self._closers.push_async_callback(operators.stop)
