@@ -78,6 +78,10 @@ def test_a_vendor_that_nobody_knows_is_a_skip_and_never_verifies() -> None:
 def test_the_vendors_are_listed_with_their_contact() -> None:
     assert {name: sources.contact_kind(name) for name in sources.vendors()} == {
         "github": "github_login",
+        "gitlab": "gitlab_username",
+        "jira": "atlassian_account_id",
+        "confluence": "atlassian_account_id",
+        "plane": "plane_user_id",
         "slack": "slack_user_id",
         "mattermost": "mattermost_user_id",
     }
