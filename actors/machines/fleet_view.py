@@ -31,6 +31,7 @@ class FleetView:
         self._nodes: dict[str, Lease] = {}
         self._silent_at: dict[str, float] = {}
         self._held: dict[str, Lease] = {}
+        self._gone_until: dict[str, float] = {}
         self._freed: dict[str, float] = {}
 
     def saw(self, lease: Lease, now: float) -> bool:
@@ -39,7 +40,7 @@ class FleetView:
         key = lease.node if rows is self._nodes else lease.resource
         known = rows.get(key)
         if not lease.owner:
-            return self._deleted(rows, key)
+            return self._deleted(rows, key, now)
         if known is not None and known.revision >= lease.revision:
             return False
         rows[key] = lease
@@ -48,14 +49,19 @@ class FleetView:
             return known is None or _differs(known, lease)
         return True
 
-    def _deleted(self, rows: dict[str, Lease], key: str) -> bool:
-        """Somebody took the row away, or all of them. What was held is over, and epochs go on from
-        where they were; what is written there next may count its revisions from one again."""
+    def _deleted(self, rows: dict[str, Lease], key: str, now: float) -> bool:
+        """Somebody took the row away, or all of them. Whoever held it may not know yet, so that
+        it stays held for a TTL. Epochs go on from where they were; what is written there next may
+        count its revisions from one again."""
         known = rows.get(key)
         if known is None:
             return False
         rows[key] = replace(known, released=True, revision=0, about={MAIL_OUT: "1"})
+        self._gone_until[known.resource] = now + patience_s(known.about, self._timing.ttl_s)
         return True
+
+    def _was_deleted(self, lease: Lease, now: float) -> bool:
+        return lease.revision == 0 and now < self._gone_until.get(lease.resource, now)
 
     # -- nodes ----------------------------------------------------------------------------
 
@@ -100,11 +106,15 @@ class FleetView:
 
     def standing(self, resource: str, now: float) -> Standing:
         lease = self._held.get(resource)
+        if lease is not None and self._was_deleted(lease, now):
+            return Standing.SILENT
         if lease is None or lease.released:
             return Standing.FREE
         session = self._nodes.get(lease.node)
         if session is None or session.epoch < lease.session:
             return Standing.HELD  # not heard yet: rows of nodes are never deleted
+        if self._was_deleted(session, now):
+            return Standing.SILENT
         if session.epoch > lease.session or session.released:
             return Standing.FREE
         return Standing.SILENT if self._silent(lease.node, now) else Standing.HELD

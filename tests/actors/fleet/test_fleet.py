@@ -338,7 +338,9 @@ def test_a_fleet_whose_rows_are_deleted_begins_anew_with_epochs_that_go_on() -> 
         epochs = {row.resource: row.epoch for row in fleet.table.rows.values()}
         fleet.table.wipe()
         await fleet.send("s0", "meanwhile")
-        await asyncio.sleep(TIMING.ttl_s)
+        await asyncio.sleep(TIMING.ttl_s - 1)
+        assert fleet.held() == {}  # whoever held them may not know yet
+        await asyncio.sleep(TIMING.sweep_s + 2)
         assert [len(seats) for seats in fleet.held().values()] == [2, 2]
         assert set(fleet.completed) == {"meanwhile"}
         for row in fleet.table.rows.values():
