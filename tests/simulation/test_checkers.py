@@ -104,6 +104,13 @@ BAD: dict[str, tuple[str, list[Line]]] = {
         ],
     ),
     "a turn long after the last renewal": ("S3", started(1, t=7.0)),
+    "a turn before the renewal, said after it": (
+        "S3",
+        [
+            at(9.01, "session", **n1(dc=1, sent=9.0)),
+            at(9.02, "turn_start", **n1(seat="dev", fence=7, key="k", pos=1, sent=9.0)),
+        ],
+    ),
     "a turn of what came when a stop was over": (
         "S3",
         [
@@ -321,6 +328,12 @@ def test_mail_in_nobody_s_hands_is_taken_back():
     out, alive = [("dev", 1)], {"n1#1": True}
     assert judge([*CALM, *there], then=ticks(10.0, out, alive)) == []
     assert judge([*CALM, *lost], then=ticks(10.0, out, alive)) == ["L3"]
+    again = at(12.1, "deliver", **n1(seat="dev", msg="m1", seq=1, dc=2))
+    late = [
+        at(12.2, "got", **n1(seat="dev", seq=1, dc=2)),
+        at(20.0, "got", **n2(seat="dev", seq=1, dc=1)),
+    ]
+    assert judge([*CALM, *lost, again, *late], then=ticks(10.0, out, alive)) == []
 
 
 def test_a_lost_leader_moves_no_seat():

@@ -40,6 +40,7 @@ class Liveness(Checker):
         self._awaited: dict[tuple[str, str], Awaited] = {}
         self._holder: dict[str, tuple[str, float]] = {}
         self._landed: dict[tuple[str, int], tuple[str, bool]] = {}
+        self._count: dict[tuple[str, int], int] = {}
         self._orphans: dict[tuple[str, int], float] = {}
         self._told: dict[tuple[str, int], None] = {}
         self._released: dict[str, float] = {}
@@ -65,6 +66,7 @@ class Liveness(Checker):
         self._back.pop((record.seat, record.seq), None)
         self.excused.pop((record.seat, record.seq), None)
         self._landed[record.seat, record.seq] = who(record), False
+        self._count[record.seat, record.seq] = record.dc
         self._happened("first delivery", record)
         self._happened("lifted", record)
 
@@ -75,7 +77,9 @@ class Liveness(Checker):
                 self._back[at] = None
 
     def on_got(self, record: Record) -> None:
-        self._landed[record.seat, record.seq] = who(record), True
+        """Who stood still may take what others have had since: that is nobody's."""
+        if record.dc >= self._count.get((record.seat, record.seq), 0):
+            self._landed[record.seat, record.seq] = who(record), True
 
     def on_ack(self, record: Record) -> None:
         self._settled(record)

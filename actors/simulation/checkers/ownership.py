@@ -6,19 +6,32 @@ sent, a fence by the order in which the broker took the writes.
 
 from __future__ import annotations
 
+from collections import deque
+from typing import Final
+
 from msgspec import Struct
 
 from actors.simulation.checkers.checker import Checker, Fail, Rules, who
 from actors.simulation.history import Record
 
+RENEWALS: Final = 8
+"""How many of a session are kept: a turn that starts may have asked its gate some of them ago."""
+
 
 class Session(Struct):
-    """A node's row as last written by itself."""
+    """A node's row as last written by itself. `renewals` are the last times at which that was
+    applied, and when it had been sent."""
 
     inc: int
     epoch: int
     sent: float
+    renewals: deque[tuple[float, float]]
     over: bool = False
+
+    def sent_before(self, t: float) -> float:
+        """Of the last renewal that its node can have known of at `t`."""
+        known = [sent for applied, sent in self.renewals if applied <= t]
+        return max(known, default=self.renewals[0][1])
 
 
 class Grant(Struct):
@@ -55,12 +68,14 @@ class Ownership(Checker):
             elif known.over:
                 self.fail("S2", f"{who(record)} renews a session that was ended")
             known.sent = max(known.sent, record.sent)
+            known.renewals.append((record.t, record.sent))
             return
         if known is not None and record.dc < known.epoch:
             self.fail("S1", f"{record.node}: epoch {record.dc} after {known.epoch}")
         if known is not None and not known.over and known.inc != record.inc:
             self._ended_early(known, record)
-        self._sessions[record.node] = Session(record.inc, record.dc, record.sent)
+        renewals = deque([(record.t, record.sent)], maxlen=RENEWALS)
+        self._sessions[record.node] = Session(record.inc, record.dc, record.sent, renewals)
 
     def on_session_over(self, record: Record) -> None:
         known = self._sessions.get(record.node)
@@ -152,7 +167,8 @@ class Ownership(Checker):
     def _check_start(self, record: Record) -> None:
         session = self._sessions.get(record.node)
         if session is not None and session.inc == record.inc:
-            late = record.sent - session.sent - self.rules.confirm_s * (1 + 2 * self.rules.drift)
+            since = record.sent - session.sent_before(record.sent)
+            late = since - self.rules.confirm_s * (1 + 2 * self.rules.drift)
             if late > 1e-6:
                 self.fail("S3", f"{who(record)} starts {record.seat} {late:.3f} s too late")
         for node, inc, since in self._held.get(record.seat, {}).values():
