@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crewlet.sources import fields
-from crewlet.sources.content import URL_PROOF, header
+from crewlet.sources.content import header
+from crewlet.sources.edge_facts import URL_PROOF
 from crewlet.sources.proofs import is_token, signed
 
 

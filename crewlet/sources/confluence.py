@@ -8,7 +8,8 @@ from typing import Any, Final
 from crewlet.sources import atlassian, fields
 from crewlet.sources import confluence_rules as rules
 from crewlet.sources.compose import Reading, compose, kind_of, refused
-from crewlet.sources.content import PATH_EVENT, decode, header
+from crewlet.sources.content import decode, header
+from crewlet.sources.edge_facts import PATH_EVENT
 from crewlet.sources.fields import Payload
 from crewlet.sources.notification import Parsed
 

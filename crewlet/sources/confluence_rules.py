@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from crewlet.sources import fields
-from crewlet.sources.content import PATH_EVENT, header
+from crewlet.sources.content import header
+from crewlet.sources.edge_facts import PATH_EVENT
 from crewlet.sources.fields import Payload
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -11,11 +11,6 @@ import msgspec
 from crewlet.errors import CrewletError
 
 FORM: Final = "application/x-www-form-urlencoded"
-PATH_EVENT: Final = ":event"
-URL_PROOF: Final = ":token"
-"""What the edge puts beside the headers: the last part of /webhooks/VENDOR/EVENT, and the URL's
-`token`. No header that anybody sends has a colon in its name."""
-
 _MAX_FIELDS: Final = 64
 
 

@@ -12,3 +12,9 @@ RECEIVED: Final = ":received"
 
 RULE: Final = ":rule"
 """How the company's file reads a generic source, as JSON and without its secret."""
+
+PATH_EVENT: Final = ":event"
+"""The last part of /webhooks/VENDOR/EVENT: for vendors that name the event nowhere else."""
+
+URL_PROOF: Final = ":token"
+"""The URL's `token`, for vendors that sign nothing. Never kept."""

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from crewlet import sources
 from crewlet.events import Trace
-from crewlet.sources.content import PATH_EVENT, URL_PROOF
+from crewlet.sources.edge_facts import PATH_EVENT, URL_PROOF
 from crewlet.sources.generic_rule import PREFIX
 from crewlet.web.answers import Refused, answer, busy, empty, refusal, refused_by
 from crewlet.web.body import Load

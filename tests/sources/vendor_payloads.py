@@ -21,7 +21,7 @@ from crewlet.sources import (
     parse,
     plane_rules,
 )
-from crewlet.sources.content import PATH_EVENT
+from crewlet.sources.edge_facts import PATH_EVENT
 
 OWN = Path(__file__).parent / "fixtures"
 VENDORS = ("gitlab", "jira", "confluence", "plane")
