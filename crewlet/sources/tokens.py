@@ -15,10 +15,12 @@ _JSON_IN_FORM: Final = re.compile(
 def without_tokens(body: bytes) -> bytes:
     """The body with `***` for each value of a key or form field `token`; all else as it was.
 
-    A key inside a text of JSON has escaped quotes around it, and stays.
+    A key inside a text of JSON has escaped quotes around it, and stays; so does a `&token=` in
+    JSON, which is part of somebody's link.
     """
     if b"token" not in body.lower():
         return body
-    for pattern in (_JSON, _IN_FORM, _JSON_IN_FORM):
+    is_json = body.lstrip()[:1] in (b"{", b"[")
+    for pattern in (_JSON,) if is_json else (_IN_FORM, _JSON_IN_FORM):
         body = pattern.sub(rb"\1***", body)
     return body
