@@ -70,6 +70,7 @@ def _notification(event: str, action: str, payload: Payload, identity: str) -> N
         addressed=others,
         subject=github_text.subject(event, payload, metadata),
         body=github_text.body(event, action, payload, metadata),
+        lead=github_text.lead(event, action, metadata),
         metadata=metadata,
     )
 

@@ -49,6 +49,9 @@ _QUIET: Final = frozenset(
 )
 """Actions that change something about a text and say nothing new in it."""
 
+_WRITTEN: Final = frozenset({"opened", "edited"})
+"""Actions on an issue or a pull request that come with a text of their own."""
+
 _DETAILS: Final = (
     "assignee",
     "requested_reviewer",
@@ -88,6 +91,14 @@ def body(event: str, action: str, payload: Payload, metadata: Mapping[str, Any])
     if event == "pull_request_review" and metadata.get("review_state"):
         said = f"Review: {metadata['review_state']}\n\n{said}".strip()
     return said or _sentence(event, metadata)
+
+
+def lead(event: str, action: str, metadata: Mapping[str, Any]) -> str:
+    """What stands for the body once a later event supersedes it, '' for what was written: the
+    life of an issue or a pull request goes stale, a run's outcome too."""
+    if event in rules.RUNS or (event in ("issues", "pull_request") and action not in _WRITTEN):
+        return _sentence(event, metadata)
+    return ""
 
 
 def metadata(event: str, action: str, payload: Payload) -> dict[str, Any]:

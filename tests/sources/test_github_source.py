@@ -177,6 +177,22 @@ def test_subject_and_body_are_what_a_person_wants_to_read(
     assert body in read.body
 
 
+@pytest.mark.parametrize(
+    ("name", "lead"),
+    [
+        ("issues__opened.json", ""),
+        ("issues__edited_new_mention.json", ""),
+        ("issue_comment__created.json", ""),
+        ("pull_request_review__submitted.json", ""),
+        ("issues__assigned.json", "issue assigned in acme/rocket#7 (assignee: Octo-Dev)"),
+        ("issues__labeled.json", "issue labeled in acme/rocket#7 (label: urgent)"),
+        ("check_run__completed.json", "check run completed in acme/rocket#9 (conclusion: failure)"),
+    ],
+)
+def test_what_goes_stale_has_a_lead_and_what_was_said_has_none(name: str, lead: str) -> None:
+    assert own.notify(name).lead == lead
+
+
 def test_no_secret_of_a_hook_is_carried_along() -> None:
     value = own.payload("ping__organization.json")
     value["hook"]["config"]["secret"] = "hunter2"
