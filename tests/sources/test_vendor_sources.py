@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 import vendor_payloads as vendors
+from github_payloads import ROOT
 from vendor_payloads import Delivery
 
-from crewlet.sources import Skip, parse
+from crewlet.sources import Notification, Skip, parse
+from crewlet.sources.gitlab_rules import FOLLOWED
 from crewlet.sources.phrases import PARSER_REFUSED
 
 OWN = vendors.own()
 SHARED = vendors.shared()
+TITLES = {"gitlab": "GitLab", "jira": "Jira", "confluence": "Confluence", "plane": "Plane"}
 ABSENT = f"no shared webhook data at {vendors.SHARED}; set CREWLET_WEBHOOK_DATA"
 
 
@@ -221,3 +224,29 @@ def test_subject_and_body_are_what_a_person_wants_to_read(
 def test_the_facts_are_in_the_metadata(path: str, facts: dict[str, object]) -> None:
     metadata = vendors.read(path).metadata
     assert {key: metadata.get(key) for key in facts} == facts
+
+
+@pytest.mark.parametrize("vendor", vendors.VENDORS)
+def test_the_guide_names_every_fact_of_the_metadata(vendor: str) -> None:
+    guide = (ROOT / "docs/guide/sources.md").read_text()
+    chapter = guide.split(f"\n## {TITLES[vendor]}\n")[1].split("\n## ")[0]
+    stated = {key for each in vendors.own(vendor) for key in _metadata(each)}
+    assert {key for key in stated if f"`{key}`" not in chapter} == set()
+
+
+def test_the_guide_lists_exactly_what_gitlabs_followers_are_told() -> None:
+    guide = (ROOT / "docs/guide/sources.md").read_text()
+    table = guide.split("<!-- followed: gitlab -->")[1].split("\n\n")[0].splitlines()[3:]
+    told: dict[str, frozenset[str]] = {}
+    for row in table:
+        events, actions, _ = (cell.strip() for cell in row.strip("|").split("|"))
+        named = {"" if each == "(no action)" else each for each in actions.split(", ")}
+        told |= {event.strip("`"): frozenset(named) for event in events.split(", ")}
+    told["pipeline"] -= {"once it has ended"}
+    assert told == dict(FOLLOWED)
+
+
+def _metadata(given: Delivery) -> list[str]:
+    [read] = parse(given.vendor, given.headers, given.body)
+    assert isinstance(read, Notification)
+    return list(read.metadata)
