@@ -11,6 +11,7 @@ from crewlet.sources.atlassian import person
 from crewlet.sources.fields import Payload
 
 _REST: Final = "/rest/"
+_MAX_LABEL: Final = 255  # Jira's own limit
 
 
 def subject(payload: Payload) -> str:
@@ -61,7 +62,7 @@ def metadata(payload: Payload) -> dict[str, Any]:
             "issue_type": fields.short(issue, "issuetype", "name"),
             "status": fields.short(issue, "status", "name"),
             "priority": fields.short(issue, "priority", "name"),
-            "labels": [each for each in fields.items(issue, "labels") if isinstance(each, str)],
+            "labels": [name for name in fields.items(issue, "labels") if _is_label(name)],
             "label": _labels_changed(payload),
             "assignee": next(iter(person(issue, "assignee")), ""),
             "reporter": next(iter(person(issue, "reporter")), ""),
@@ -90,6 +91,10 @@ def _change(entry: Payload) -> str:
     """`- status: To Do → Done`."""
     before, after = fields.text(entry, "fromString"), fields.text(entry, "toString")
     return f"- {fields.short(entry, 'field')}: {before or '(none)'} → {after or '(none)'}"
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _MAX_LABEL
 
 
 def _labels_changed(payload: Payload) -> list[str]:
