@@ -20,6 +20,9 @@ from actors.simulation.workload import Workload
 DRAIN_S: Final = 60.0
 """What is left after the last fault is worked within this."""
 
+BACKLOG_S: Final = 30.0
+"""... and what a conversation with poison in it needs to use up its budget of deliveries."""
+
 TICK_S: Final = 0.5
 DRILL: Final = "drill"
 
@@ -55,12 +58,16 @@ class Drills:
                 text = f"{one.seat} {one.seq} is stranded after {one.dc} deliveries"
                 fleet.fail("S12", text)
                 return
+        if any(self._left(seat) for seat in fleet.site.seats):
+            await asyncio.sleep(BACKLOG_S)
         for seat in fleet.site.seats:
-            excused = fleet.liveness.excused
-            left = [seq for seq in fleet.site.left(seat) if (seat, seq) not in excused]
-            if left:
+            if left := self._left(seat):
                 which = f"{len(left)} messages wait, {left[0]} the first"
                 fleet.fail("L4", f"{seat}: {which}, {DRAIN_S:g} s after the last fault")
+
+    def _left(self, seat: str) -> list[int]:
+        excused = self.fleet.liveness.excused
+        return [seq for seq in self.fleet.site.left(seat) if (seat, seq) not in excused]
 
     def _drill(self, code: str, seat: str = "") -> None:
         self.fleet.history.add("drill", seat=seat, code=code)
