@@ -58,8 +58,12 @@ class Integrations(Struct, frozen=True, kw_only=True):
         return found
 
     def secrets(self) -> list[str]:
-        """Everybody's secrets, to be kept from those who do the work."""
-        return [secret.reveal() for secret in self._secrets()]
+        """Everybody's secrets, to be kept from those who do the work; of the tokens of several
+        hooks each by itself as well, since the file may have put them together."""
+        found = [secret.reveal() for secret in self._secrets()]
+        if self.mattermost is not None and self.mattermost.secret is not None:
+            found += (part.strip() for part in self.mattermost.secret.reveal().split(","))
+        return list(dict.fromkeys(filter(None, found)))
 
     def _secrets(self) -> Iterator[Secret]:
         known = (self.of(vendor) for vendor in self.__struct_fields__)

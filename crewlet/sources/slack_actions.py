@@ -35,12 +35,17 @@ def command(payload: Payload) -> Reading:
         "team": identifier(payload, "team_id"),
     }
     return Reading(
-        place=Place(channel=channel, direct=is_direct({}, channel)),
+        place=Place(channel=channel, direct=_direct(channel, payload, "channel_name")),
         sender=sender,
         addressed=distinct(called(fields.text(payload, "text")), sender),
         spoken=payload,
         facts=fields.stated(facts),
     )
+
+
+def _direct(channel: str, payload: Payload, *name: str) -> bool:
+    """Forms do not say the kind of a channel; a group message's name gives it away."""
+    return is_direct({}, channel) or fields.text(payload, *name).startswith("mpdm-")
 
 
 def command_text(payload: Payload) -> str:
@@ -60,7 +65,7 @@ def action(payload: Payload) -> Reading:
         channel=channel,
         message=own,
         thread=stamp(message, "thread_ts") or stamp(payload, "container", "thread_ts"),
-        direct=is_direct({}, channel),
+        direct=_direct(channel, payload, "channel", "name"),
     )
     facts = {
         "event": fields.short(payload, "type"),

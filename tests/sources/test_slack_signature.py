@@ -165,6 +165,7 @@ def test_a_slash_command_is_a_form() -> None:
 
 def test_a_slash_command_in_a_direct_message_belongs_to_it() -> None:
     assert command(channel_id="D1").partition_key == "slack:D1"
+    assert command(channel_id="G1", channel_name="mpdm-ann--dev-1").partition_key == "slack:G1"
 
 
 def test_a_slash_command_that_addresses_nobody_is_for_routes() -> None:

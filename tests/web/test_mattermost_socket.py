@@ -19,9 +19,12 @@ from websockets.http11 import Request, Response
 
 from actors.ports import TooLarge, Unavailable
 from crewlet import sources
-from crewlet.company import MattermostIntegration
+from crewlet.broker.memory import MemoryBroker
+from crewlet.company import MattermostIntegration, parse_company
 from crewlet.company.secret import Secret
 from crewlet.events import Trace
+from crewlet.node import Node
+from crewlet.turn import Turn
 from crewlet.web.mattermost_socket import MattermostSocket, address, listening
 
 TOKEN = "access-token-4xp9fdt77pncbef59f4k"
@@ -263,5 +266,41 @@ def test_a_company_with_one_listens_for_as_long_as_the_node_runs() -> None:
             async with listening(given, Ear()):
                 await until(lambda: len(chat.connected) == 1)
             assert not [t for t in asyncio.all_tasks() if t.get_name() == "mattermost-socket"]
+
+    asyncio.run(run())
+
+
+COMPANY = """
+name: Company M
+roles: [{name: Dev, handle: dev, contact: {mattermost_user_id: dev1}}]
+integrations: {mattermost: {url: %s, access_token: "${TOKEN}"}}
+"""
+
+
+@pytest.mark.certifies(130)
+def test_a_node_that_listens_wakes_the_seat_that_a_post_mentions_once() -> None:
+    worked: list[str] = []
+
+    async def turn(given: Turn) -> str:
+        worked.extend(event.body for event in given.events)
+        return "done"
+
+    def listener(url: str) -> Node:
+        company = parse_company(COMPANY % url, env={"TOKEN": TOKEN})
+        broker = MemoryBroker().client("n1")
+        return Node(company, turn=turn, broker=broker, web=False, admin=False)
+
+    async def run() -> None:
+        chat = Chat()
+        async with chat_server(chat) as url, listener(url) as node:
+            await until(lambda: len(chat.connected) == 1)
+            post = {"id": "p1", "channel_id": "c1", "user_id": "u1", "message": "hi @dev"}
+            data = {"post": json.dumps({**post, "type": ""}), "mentions": '["dev1"]'}
+            frame = json.dumps({"event": "posted", "data": data, "seq": 1})
+            await chat.tell(frame)
+            await until(lambda: worked == ["hi @dev"])
+            again = await node.edge.hear("mattermost", {}, frame.encode(), Trace.joined(None))
+            assert not again  # what another node would have heard
+        assert worked == ["hi @dev"]
 
     asyncio.run(run())
