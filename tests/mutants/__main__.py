@@ -39,6 +39,8 @@ def _list(names: Sequence[str]) -> int:
         if not names or mutant.name in names:
             lines = ", ".join(map(str, mutant.lines))
             print(f"{mutant.name} ({mutant.tier}; contract {lines})\n  {mutant.imitates}")
+            if mutant.note:
+                print(f"  {mutant.note}")
     return 0
 
 

@@ -15,8 +15,9 @@ from tests.mutants.mutant import Mutant
 BASELINE: Final = Path(__file__).parent / "baseline.txt"
 
 _HEAD: Final = """\
-# The planted faults: name, tier, broken lines of docs/contract.md, expected, and below each the
-# cases that must fail. Written by `python -m tests.mutants --write`, compared by every run.
+# The planted faults: name, tier, broken lines of docs/contract.md, expected, and below each what
+# was measured of it, in brackets, and the cases that must fail. Written by
+# `python -m tests.mutants --write`, compared by every run.
 """
 
 
@@ -26,6 +27,7 @@ def text_of(mutants: Iterable[Mutant]) -> str:
     for mutant in mutants:
         lines = ",".join(map(str, mutant.lines))
         parts.append(f"{mutant.name}  {mutant.tier}  {lines}  caught\n")
+        parts += [f"    ({mutant.note})\n"] if mutant.note else []
         parts += [f"    {case}\n" for case in mutant.cases]
     return "".join(parts)
 

@@ -109,7 +109,8 @@ Plant = Callable[[Patches], None]
 
 class Mutant(Struct, frozen=True):
     """`lines` are those of docs/contract.md that it breaks; `cases` the tests that each must
-    fail because of it; `tier` says which part of the product it is planted in."""
+    fail because of it; `tier` says which part of the product it is planted in. `note` is what was
+    measured of it."""
 
     name: str
     tier: str
@@ -117,6 +118,7 @@ class Mutant(Struct, frozen=True):
     cases: tuple[str, ...]
     imitates: str
     plant: Plant
+    note: str = ""
 
     def apply(self) -> Patches:
         """Raises Stale where there was nothing to replace; then nothing stays replaced."""
@@ -138,13 +140,14 @@ class Tier:
         self.name = name
         self.mutants: list[Mutant] = []
 
-    def fault(self, *cases: str, lines: Sequence[int]) -> Callable[[Plant], Plant]:
+    def fault(self, *cases: str, lines: Sequence[int], note: str = "") -> Callable[[Plant], Plant]:
         """The function's name is the fault's, its docstring says which bug it imitates."""
 
         def add(plant: Plant) -> Plant:
             name = plant.__name__.replace("_", "-")
             imitates = " ".join(inspect.getdoc(plant).split()) if plant.__doc__ else ""
-            self.mutants.append(Mutant(name, self.name, tuple(lines), cases, imitates, plant))
+            mutant = Mutant(name, self.name, tuple(lines), cases, imitates, plant, note)
+            self.mutants.append(mutant)
             return plant
 
         return add

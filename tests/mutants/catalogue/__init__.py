@@ -7,14 +7,30 @@ from tests.mutants.catalogue import (
     budget,
     consumer,
     dispatch,
+    fleet,
     gateway,
+    halves,
     jetstream,
+    postal,
     queue,
     router,
     twin,
 )
 from tests.mutants.mutant import Mutant
 
-TIERS = (consumer, budget, batch, gateway, queue, dispatch, router, twin, jetstream)
+TIERS = (
+    consumer,
+    budget,
+    batch,
+    gateway,
+    queue,
+    dispatch,
+    router,
+    twin,
+    jetstream,
+    fleet,
+    postal,
+    halves,
+)
 
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for tier in TIERS for mutant in tier.TIER.mutants}

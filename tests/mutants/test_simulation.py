@@ -1,0 +1,46 @@
+"""M1 to M24: each is planted, and seeds of the simulation see it. In this process, and every time;
+the campaign runs the same seeds in processes of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.mutants.catalogue import MUTANTS
+from tests.mutants.catalogue.cases import read_seeds
+from tests.mutants.mutant import Mutant
+from tests.simulation.planned import played
+
+SEEN = [mutant for mutant in MUTANTS.values() if mutant.tier == "simulation"]
+
+
+def _each() -> list[Any]:
+    """The slow ones are for `make long`."""
+    return [
+        pytest.param(
+            mutant,
+            id=mutant.name,
+            marks=[pytest.mark.long] if read_seeds(mutant.cases[0]).rare else [],
+        )
+        for mutant in SEEN
+    ]
+
+
+def test_each_of_the_twenty_four_is_planted_and_seen() -> None:
+    numbers = {mutant.name.partition("-")[0] for mutant in SEEN}
+    assert numbers == {f"m{number}" for number in range(1, 25)}
+
+
+@pytest.mark.parametrize("mutant", _each())
+def test_a_seed_sees_it(mutant: Mutant) -> None:
+    """The promise that it is to break is the first that breaks, on one of its seeds at least."""
+    invariant, plan, numbers, minutes, _ = read_seeds(mutant.cases[0])
+    patches = mutant.apply()
+    try:
+        runs = (played(plan, seed, minutes * 60.0).violations for seed in numbers)
+        seen = any(broken and broken[0].invariant == invariant for broken in runs)
+    finally:
+        patches.undo()
+    assert seen
+    assert not patches.broken
