@@ -9,7 +9,8 @@ from actors import turn
 from actors.custody import Custody
 from actors.delivery import BUDGET, Dead, Defer, Done, HandBack, Nak, Retry
 from actors.gateway import Gateway
-from actors.machines import budget, collection, consumer, signals
+from actors.machines import collection, consumer, signals
+from actors.machines.budget import Failures
 from actors.machines.consumer import Consumer, State
 from actors.simulation.hold import Hold
 from actors.simulation.links import LinkedBroker
@@ -133,12 +134,14 @@ def m14_nak_at_the_head(patch: Patches) -> None:
     note="S14 on 12 of 12 seeds of the plan busy, 5 of 12 of mail",
 )
 def m14_backoff_is_flat(patch: Patches) -> None:
-    """Each failure waits as long as the first."""
+    """Each failure waits as long as the first. The checker reckons with `backoff_s` itself."""
+    failed = Failures.failed
 
-    def flat(failures: int, policy: budget.Backoff = budget.Backoff()) -> float:  # noqa: B008
-        return policy.first_s
+    def flat(failures: Failures, position: int) -> float:
+        failed(failures, position)
+        return failures._policy.first_s
 
-    patch.set(budget, "backoff_s", flat)
+    patch.set(Failures, "failed", flat)
 
 
 @TIER.fault(
