@@ -99,7 +99,7 @@ class Custody(Actor):
                 continue
             entry.look = look
             if not entry.fetching:
-                self._look_again(entry, Look(look.ticket, look.since, look.until))
+                self._look_again(entry, self._strays.put_off(look))
                 continue
             self._looking += 1
             ours = in_force(entry.wanted.tenure, self.clock.monotonic)

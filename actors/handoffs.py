@@ -49,6 +49,7 @@ from actors.messages import (
 )
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
+from actors.strays import WATCHED_S
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
 from actors.tenure import Fence, Lease, Lost, Session, Tenure
 
@@ -250,10 +251,9 @@ class SeatSupervisor(Actor):
                 self._forsake(seat)
             case handoff.WriteRelease():
                 reached("before_release")
-                self.effect(
-                    self._spec.store.write(release(effect, doubted=seat.doubted)),
-                    tag=seat.tag("release"),
-                )
+                mail_out = seat.doubted or self.clock.monotonic() < seat.watched_until
+                row = release(effect, mail_out=mail_out)
+                self.effect(self._spec.store.write(row), tag=seat.tag("release"))
             case handoff.Gone(voluntary=voluntary, reason=reason):
                 self._gone(seat, reason, voluntary=voluntary)
             case handoff.Alarm(beats=beats):
@@ -268,6 +268,8 @@ class SeatSupervisor(Actor):
 
     def _establish(self, seat: Holding, spec: SeatSpec | DutySpec, *, reclaim: bool) -> None:
         assert seat.tenure is not None
+        if reclaim:
+            seat.watched_until = self.clock.monotonic() + WATCHED_S
         if isinstance(spec, DutySpec):
             plan = DutyPlan(spec)
             address = self.spawn(DutyActor, plan, name=spec.name, supervision=FOR_EVER)

@@ -39,6 +39,8 @@ class Holding:
         self.bound_s: float | None = None
         self.doubted = False
         """In an outage something may have been lost on its way to us, or on its way back."""
+        self.watched_until = float("-inf")
+        """Until then a fetch of a dead holder may still take mail."""
 
     def tag(self, kind: str) -> Tag:
         return Tag(kind, self.handle, self.number)
@@ -64,11 +66,11 @@ def claim(handle: str, row: Lease | None, *, owner: str, node: str, session: int
     )
 
 
-def release(write: handoff.WriteRelease, *, doubted: bool) -> Lease:
+def release(write: handoff.WriteRelease, *, mail_out: bool) -> Lease:
     """It is given up in place: who had it last, and under which epoch, stays written."""
     row = write.row
     about = {ORDERED: "1"} if write.ordered else {}
-    if write.mail_out or doubted:
+    if write.mail_out or mail_out:
         about[MAIL_OUT] = "1"
     if write.unprepared:
         about[UNPREPARED] = row.node

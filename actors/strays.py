@@ -80,6 +80,11 @@ class Strays:
         since = self._clock.monotonic() + after_s
         return Look(ticket, since, since + LATE_FOR_S)
 
+    def put_off(self, look: Look) -> Look:
+        """Nothing could be told from a look now. It is not given up for that."""
+        until = max(look.until, self._clock.monotonic() + LATE_FOR_S)
+        return Look(look.ticket, look.since, until)
+
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""
         for delivery, verdict in settled.verdicts:
