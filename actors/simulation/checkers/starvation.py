@@ -9,6 +9,8 @@ from __future__ import annotations
 from actors.simulation.checkers.checker import Checker, Fail, Rules, who
 from actors.simulation.history import Record
 
+CORRUPT = "corrupt"
+
 
 class Starvation(Checker):
     """Counts, for each conversation that a node has in hand, the drains that passed it by."""
@@ -17,8 +19,16 @@ class Starvation(Checker):
         super().__init__(rules, fail)
         self._waiting: dict[tuple[str, str], dict[int, int]] = {}
         self._turns: dict[str, int] = {}
+        self._corrupt: set[tuple[str, int]] = set()
+
+    def on_deliver(self, record: Record) -> None:
+        """What cannot be read waits for no turn."""
+        if record.msg.startswith(CORRUPT):
+            self._corrupt.add((record.seat, record.seq))
 
     def on_got(self, record: Record) -> None:
+        if (record.seat, record.seq) in self._corrupt:
+            return
         waiting = self._waiting.setdefault((who(record), record.seat), {})
         waiting[record.seq] = self._turns.get(record.seat, 0)
 
