@@ -67,6 +67,17 @@ def stops(seed: int, faults_s: float) -> Plan:
     return _planned(seed, replace(knobs, shuffle=True), happens)
 
 
+def reborn(seed: int, faults_s: float) -> Plan:
+    """Nodes are killed, and stand still just as their next process has asked for its session."""
+    chance, knobs = _begin("reborn", seed, turn_s=0.05, max_batch=1)
+    happens: list[Decision] = []
+    for t in range(2, int(faults_s), 4):
+        node, begun = chance.randrange(3), t + 1.0 + chance.uniform(0.002, 0.008)
+        happens.append(Decision(float(t), "crash", node, 1.0))
+        happens.append(Decision(begun, "pause", node, chance.uniform(3.0, 5.5), 0.0))
+    return _planned(seed, knobs, happens)
+
+
 def sleepers(seed: int, faults_s: float) -> Plan:
     """Little mail, and nodes that sleep beyond their session with a fetch standing at the broker:
     what comes then is handed to them."""
@@ -112,6 +123,7 @@ PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "busy": busy,
     "zombies": zombies,
     "stops": stops,
+    "reborn": reborn,
     "sleepers": sleepers,
     "unheard": unheard,
     "worn": worn,

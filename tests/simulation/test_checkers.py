@@ -56,6 +56,9 @@ GOOD: dict[str, list[Line]] = {
         *delivered(1), *delivered(2), *settled("defer", 1), *settled("defer", 2),
         *delivered(1, t=5.0, dc=2), *delivered(2, t=5.0, dc=2), *delivered(3, t=5.0),
     ],
+    "S13 what was settled does not go back": [
+        *worked(1), *published(2), *settled("defer", 1, t=5.0, dc=2), *delivered(2, t=6.0),
+    ],
     "S14 a longer wait for each failure": [
         *published(1),
         *delivered(1), *started(1), *ended(code="nak"), *settled("nak", 1, sent=1.0),

@@ -19,7 +19,7 @@ def test_a_seed_decides_the_same_always(profile):
 def test_swarm_enables_some_kinds_only_and_all_of_them_sometimes():
     kinds = [set(Counter(one.kind for one in plan(seed).decisions)) for seed in range(200)]
     assert all(made < set(KINDS) for made in kinds)
-    assert set().union(*kinds) == set(KINDS) - {"wipe"}
+    assert set().union(*kinds) == set(KINDS)
 
 
 def test_decisions_stand_in_order_and_within_the_faults():

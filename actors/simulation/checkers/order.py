@@ -73,6 +73,7 @@ class Order(Checker):
         self._stamps: dict[tuple[str, str], float] = {}
         self._out: dict[Place, Out] = {}
         self._fetched: dict[tuple[str, str, int, int], dict[Place, None]] = {}
+        self._gone: dict[Place, None] = {}
         self._back: dict[str, dict[int, None]] = {}
         self._run_back: dict[str, RunBack] = {}
         self._skipped: dict[tuple[str, str], tuple[float, float]] = {}
@@ -100,7 +101,11 @@ class Order(Checker):
         self._fetched.setdefault((record.seat, *fetch), {})[place] = None
 
     def on_defer(self, record: Record) -> None:
-        """Together they go back as they would have been worked, or as they lay in the mailbox."""
+        """Together they go back as they would have been worked, or as they lay in the mailbox. What
+        another had settled by then is not there to go back."""
+        if (record.seat, record.seq) in self._gone:
+            self._take((record.seat, record.seq))
+            return
         run = self._run_back.get(record.seat)
         if run is None or run.batch != (record.t, who(record), record.pos):
             run = self._run_back[record.seat] = RunBack((record.t, who(record), record.pos))
@@ -143,6 +148,7 @@ class Order(Checker):
 
     def _forget(self, record: Record) -> None:
         place = record.seat, record.seq
+        self._gone[place] = None
         self._take(place)
         self._failures.pop((who(record), *place), None)
         if back := self._back.get(record.seat):

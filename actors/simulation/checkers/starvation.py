@@ -6,10 +6,8 @@ handler fails delays the others by its own turn and no more.
 
 from __future__ import annotations
 
-from actors.simulation.checkers.checker import Checker, Fail, Rules, who
+from actors.simulation.checkers.checker import CORRUPT, Checker, Fail, Rules, who
 from actors.simulation.history import Record
-
-CORRUPT = "corrupt"
 
 
 class Starvation(Checker):
