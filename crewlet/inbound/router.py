@@ -129,7 +129,7 @@ class Router:
         )
         event = Event.new(
             types.EXTERNAL_NOTIFICATION,
-            id=derived_id(cause.id, index, recipient.handle),
+            id=derived_id(*_what(cause, index, notification), recipient.handle),
             at=cause.timestamp,
             trace=cause.trace.child(),
             source=notification.source,
@@ -224,6 +224,14 @@ class Router:
         except StoreUnavailable as error:
             log.warning("claim_unreadable", delivery=raw.delivery, error=str(error))
             return False
+
+
+def _what(cause: Event, index: int, notification: Notification) -> tuple[str | int, ...]:
+    """What happened, whichever delivery tells of it: a seat is woken by it once. Where the vendor
+    does not say, each delivery is a thing of its own."""
+    if notification.occurrence:
+        return notification.source, notification.occurrence
+    return cause.id, index
 
 
 def _claim(raw: RawWebhook) -> str:

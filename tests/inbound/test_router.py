@@ -7,12 +7,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 from inbound_bench import START, Bench, on_a_bench
 
 from actors.delivery import Ack, Delivery, Nak, Outcome, Partition
 from actors.ports import TooLarge
-from crewlet import topics
+from crewlet import sources, topics
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.company import Company, Contact, Route, Seat
 from crewlet.coordination.store import CLAIMS
@@ -224,6 +225,29 @@ def test_a_vendors_retry_on_another_node_wakes_nobody_a_second_time() -> None:
 
 
 @pytest.mark.certifies(130)
+def test_two_deliveries_that_tell_of_one_thing_wake_a_seat_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mention that a vendor sends twice, as a message and as a mention, each with an id of its
+    own; and two things that merely look alike."""
+    parse = sources.parse
+
+    def told(vendor: str, headers: Any, body: bytes) -> Any:
+        thing = "first" if b"first" in body else "second"
+        read = parse(vendor, headers, body)
+        return [msgspec.structs.replace(one, occurrence=thing) for one in read]
+
+    monkeypatch.setattr(sources, "parse", told)
+
+    async def play(post: Post) -> None:
+        await post.route(delivery("@octo-dev the first", id="d1"))
+        await post.route(delivery("@octo-dev the first", id="d2"))
+        await post.route(delivery("@octo-dev the second", id="d3"))
+        assert (await post.waiting())["dev"] == 2
+
+    at_the_post(play)
+
+
 def test_a_delivery_without_an_id_is_claimed_by_nobody() -> None:
     async def play(post: Post) -> None:
         await post.route(delivery(id=""))
