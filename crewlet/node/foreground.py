@@ -28,6 +28,7 @@ from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.node.children import end_children, reap_orphans
 from crewlet.node.node import Node
+from crewlet.sources import vendors
 
 OK: Final = 0
 FAILED: Final = 1
@@ -196,8 +197,8 @@ class _Say:
         self.line(f"{company.name}: {everybody} seats, {agents} of them agents")
         for seat in company.seats:
             self.line(f"  {seat.handle:<12} {seat.kind:<6} {seat.name}")
-        if node.url:
-            self.line(f"web edge     {node.url}/webhooks/github")
+        for path in _hooks(company) if node.url else ():
+            self.line(f"web edge     {node.url}/webhooks/{path}")
         self.line(f"broker       {node.settings.stream.type}, data in {data.resolve()}")
         if secret:
             self.line(f"secret       {secret}  (made for this run; set {SECRET} to keep one)")
@@ -224,6 +225,12 @@ class _Say:
             print(_printable(text, stream), file=stream, flush=True)  # type: ignore[call-overload]
         except (OSError, ValueError):
             self._quiet = True
+
+
+def _hooks(company: Company) -> list[str]:
+    """Where deliveries from outside are taken, for each source that the company listens to."""
+    known = [vendor for vendor in vendors() if company.integrations.of(vendor) is not None]
+    return [*known, *(f"generic/{name}" for name in company.integrations.generic)] or ["VENDOR"]
 
 
 def _printable(text: str, stream: object) -> str:
