@@ -45,7 +45,7 @@ def m1_completion_without_fence(patch: Patches) -> None:
 @TIER.fault(
     seeds("S4", "zombies", 24),
     lines=(272, 280),
-    note="S4 on 2 of 16 seeds of the plan zombies: a record has to be on its way as its node stops",
+    note="S4 on 3 of 24 seeds of the plan zombies: a record has to be on its way as its node stops",
 )
 def m1_fence_is_not_checked(patch: Patches) -> None:
     """The fence is sent, and the server writes the rows of a zombie all the same."""
@@ -100,7 +100,7 @@ def m5_epoch_of_a_seat_stays(patch: Patches) -> None:
 @TIER.fault(
     seeds("S1", "lease", 2),
     lines=(272,),
-    note="S1 on 10 of 12 seeds of lease, and S2 on the others",
+    note="S1 on 12 of 12 seeds of lease",
 )
 def m5_epoch_of_a_session_stays(patch: Patches) -> None:
     """A node that begins another session goes by the number of its last one."""
@@ -135,7 +135,7 @@ def m6_zombie_acks_and_nothing_stops_it(patch: Patches) -> None:
     patch.handler(SeatSupervisor, "on_session_ended", lambda actor, ended, sender: None)
 
 
-@TIER.fault(seeds("S3", "stops", 12), lines=(272,), note="S3 on 3 of 12 seeds of the plan stops")
+@TIER.fault(seeds("S3", "reborn", 16), lines=(272,), note="S3 on 3 of 12 seeds of the plan reborn")
 def m7_reply_age_ignored(patch: Patches) -> None:
     """A session counts from when its node heard that it has it, however late that was."""
     taken = SessionMachine._on_taken
@@ -147,7 +147,7 @@ def m7_reply_age_ignored(patch: Patches) -> None:
 
 
 @TIER.fault(
-    seeds("S3", "unheard", 3), lines=(271, 272), note="S3 on 12 of 12 seeds of the plan unheard"
+    seeds("S3", "unheard", 3), lines=(271, 272), note="S3 on 11 of 12 seeds of the plan unheard"
 )
 def m8_read_extends_the_lease(patch: Patches) -> None:
     """A node that reads its own row and finds itself there believes in it anew."""
@@ -165,7 +165,7 @@ def starts_under_any_session(patch: Patches) -> None:
     patch.set(Tenure, "may_start", lambda tenure, now: tenure.may_settle(now))
 
 
-@TIER.fault(seeds("S3", "stops", 8), lines=(272,), note="S3 on 6 of 12 seeds of the plan stops")
+@TIER.fault(seeds("S3", "stops", 8), lines=(272,), note="S3 on 7 of 12 seeds of the plan stops")
 def m9_no_turn_gate(patch: Patches) -> None:
     """Neither the seat asks nor does its supervisor hold it."""
     starts_under_any_session(patch)

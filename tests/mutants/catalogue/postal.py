@@ -56,7 +56,7 @@ def m10_no_ledger_check(patch: Patches) -> None:
 @TIER.fault(
     seeds("L4", "busy", 4),
     lines=(39, 40),
-    note="L4 on 11 of 12 seeds of the plan busy, 3 of 12 of mail",
+    note="L4 on 8 of 12 seeds of the plan busy, 3 of 12 of mail",
 )
 def m11_defer_omitted(patch: Patches) -> None:
     """A deferral tells the broker nothing: its mail comes back when the ack window ends."""
@@ -145,7 +145,7 @@ def m14_backoff_is_flat(patch: Patches) -> None:
 
 
 @TIER.fault(
-    seeds("L8", "mail", 10), lines=(34, 35), note="L8 on 6 of 12 seeds of mail, and S13 on 5 others"
+    seeds("L8", "mail", 12), lines=(34, 35), note="L8 on 4 of 12 seeds of mail, and S13 on 2 others"
 )
 def m15_recalled_fetch_stays_at_the_broker(patch: Patches) -> None:
     """A fetch that was recalled is not unsubscribed: the next message is handed to nobody."""
@@ -196,7 +196,7 @@ def _no_looks(patch: Patches) -> None:
 @TIER.fault(
     seeds("L3", "lease", 24),
     lines=(54, 133),
-    note="L3 on 7 of 24 seeds of lease: the looks for strays do most of its work a second later",
+    note="L3 on 3 of 24 seeds of lease: the looks for strays do most of its work a second later",
 )
 def m16_no_orphan_scan(patch: Patches) -> None:
     """Whoever takes over from a dead holder does not hand back what that one had in flight."""
@@ -251,7 +251,7 @@ def m18_broker_limit_is_the_budget(patch: Patches) -> None:
 @TIER.fault(
     seeds("S12", "worn", 16, minutes=2),
     lines=(43,),
-    note="S12 on 3 of 12 seeds of the plan worn: a process has to die at a last delivery",
+    note="S12 on 4 of 16 seeds of the plan worn: a process has to die at a last delivery",
 )
 def m18_and_no_sweep(patch: Patches) -> None:
     """The broker gives up with the 25th delivery, and nobody looks for what it gave up on."""
