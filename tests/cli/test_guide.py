@@ -36,7 +36,9 @@ def test_every_command_says_what_it_does_in_a_line_and_takes_the_shared_options(
         assert not command.get_short_help_str(70).endswith("..."), name
         options = {option for parameter in command.params for option in parameter.opts}
         assert "-o" in options, name
-        assert ("--data" in options) is (name not in ("check", "schema", "simulate", "version")), name
+        assert ("--data" in options) is (name not in ("check", "schema", "simulate", "version")), (
+            name
+        )
 
 
 def test_the_options_of_the_guide_exist():
