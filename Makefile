@@ -34,7 +34,7 @@ up: $(STAMP)
 fleet: $(STAMP)
 	@exec $(BIN)/python examples/fleet/fleet.py
 
-test: lint types imports thespian tests
+test: lint types imports thespian simulate tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -49,6 +49,10 @@ imports: $(STAMP)
 thespian: $(STAMP)
 	$(BIN)/python -m tests.thespian.run
 
+# 20,000 hand-offs with every check on; `make long` plays a million.
+simulate: $(STAMP)
+	$(BIN)/crewlet simulate --seeds 1..48 --profile moves --jobs 2
+
 # Last, so that the run ends with the test runner's own lines.
 tests: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m 'not long' --certified=.certified.json
@@ -62,6 +66,7 @@ mutants: $(STAMP)
 
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout=3600
+	$(BIN)/crewlet simulate --seeds 1..2400 --profile moves --jobs 2
 	$(BIN)/python -m tests.mutants
 
 # What a fleet is to survive: 200 kills, 100 stops, 50 partitions, 100,000 messages, in as far as

@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-Profile: TypeAlias = Literal["swarm", "lease", "mail", "poison"]
-PROFILES: Final[tuple[Profile, ...]] = ("swarm", "lease", "mail", "poison")
+Profile: TypeAlias = Literal["swarm", "lease", "mail", "poison", "moves"]
+PROFILES: Final[tuple[Profile, ...]] = ("swarm", "lease", "mail", "poison", "moves")
 
 FAULTS_S: Final = 300.0
 """How long things go wrong."""
@@ -114,16 +114,24 @@ _RATES: Final[Mapping[str, tuple[float, Mapping[Profile, float]]]] = {
 
 KINDS: Final = tuple(_RATES)
 
+MOVES: Final = 3000
+"""Of the profile `moves`: that of `lease`, and ten times a second an operator who moves a seat. It
+meets the most hand-offs in a minute of computing."""
+
 
 def plan(seed: int, profile: Profile = "swarm", *, faults_s: float = FAULTS_S) -> Plan:
     """What the seed decides; the same for the same arguments, always."""
     chance = Random(f"plan {profile} {seed}")  # noqa: S311 - a simulation, not a secret
-    knobs = _knobs(chance, profile)
+    like: Profile = "lease" if profile == "moves" else profile
+    knobs = _knobs(chance, like)
     decisions: list[Decision] = []
     for kind, (rate, enabled) in _RATES.items():
-        if chance.random() < enabled[profile]:
+        if chance.random() < enabled[like]:
             count = _poisson(chance, rate * chance.choice((0.3, 1.0, 2.0)) * faults_s / FAULTS_S)
             decisions += [_decide(kind, chance, knobs, faults_s) for _ in range(count)]
+    if profile == "moves":
+        count = _poisson(chance, MOVES * faults_s / FAULTS_S)
+        decisions += [_decide("move", chance, knobs, faults_s) for _ in range(count)]
     return Plan(seed, profile, knobs, tuple(sorted(decisions, key=lambda one: one.t)))
 
 

@@ -35,7 +35,7 @@ number in docs/reliability.md, with the seed, the commit, the virtual time and t
 Exit codes: 0 every promise was kept, 1 one was not.
 """
 
-PROFILES: Final = ("swarm", "lease", "mail", "poison")
+PROFILES: Final = ("swarm", "lease", "mail", "poison", "moves")
 """As actors.simulation.faults has them, which is loaded when it is needed."""
 
 _RANGE: Final = re.compile(r"(\d+)\.\.(\d+)")
