@@ -66,11 +66,7 @@ class WhereIsSeat(Struct, frozen=True):
 
 
 class WatchFleet(Struct, frozen=True):
-    """Hear the rows from now on; answered by `FleetSeen` when those that there are were heard."""
-
-
-class FleetSeen(Struct, frozen=True):
-    pass
+    """Hear the rows from now on."""
 
 
 class AwaitSettled(Struct, frozen=True):
@@ -106,16 +102,3 @@ class Moved(Struct, frozen=True):
     """`refused` says why it was not; empty where it is on its way."""
 
     refused: str = ""
-
-
-class LookAtFleet(Struct, frozen=True):
-    """Answered by `FleetLook`."""
-
-
-class FleetLook(Struct, frozen=True):
-    """The fleet as this node sees it: sessions with whether they stand, the rows of seats with
-    their holder ("" for nobody), and what nobody may work."""
-
-    sessions: tuple[tuple[Lease, bool], ...]
-    rows: tuple[tuple[Lease, str], ...]
-    unplaceable: tuple[str, ...]

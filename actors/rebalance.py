@@ -16,10 +16,7 @@ from msgspec.structs import replace
 from actors.fleet import FleetSpec, Opening, member_of
 from actors.fleet_messages import (
     AwaitSettled,
-    FleetLook,
-    FleetSeen,
     GiveUpSeat,
-    LookAtFleet,
     Moved,
     MoveSeat,
     NewLabels,
@@ -88,7 +85,6 @@ class PlacementSupervisor(Actor):
         self._view = FleetView(spec.timing)
         self._watch: Watch | None = None
         self._seen = False
-        self._asker: Address | None = None
         self._leaving = False
         self._labels = spec.labels
         self._working: dict[str, None] = {}
@@ -110,7 +106,6 @@ class PlacementSupervisor(Actor):
 
     @handles(WatchFleet)
     def on_watch(self, _: WatchFleet, sender: Address) -> None:
-        self._asker = sender
         self._open_watch()
         self.timer("sweep", self._spec.timing.sweep_s, _Look(sweep=True))
 
@@ -152,9 +147,6 @@ class PlacementSupervisor(Actor):
             self._watch = ended.value  # type: ignore[assignment]
             # The rows that there were stand in this mailbox before this.
             self._seen = True
-            if self._asker is not None:
-                self.tell(self._asker, FleetSeen())
-                self._asker = None
             self._soon(0.0)
 
     # -- from the session, the seats and operators ----------------------------------------
@@ -240,14 +232,6 @@ class PlacementSupervisor(Actor):
         )
         able = demand is not None and may_work(member_of(there), demand)
         return "" if able else f"{wanted.to} may not work {wanted.handle}"
-
-    @handles(LookAtFleet, urgent=True)
-    def on_look_at(self, _: LookAtFleet, sender: Address) -> None:
-        now = self.clock.monotonic()
-        view = self._view
-        sessions = tuple((lease, view.is_live(lease.node, now)) for lease in view.sessions())
-        rows = tuple((lease, view.holder(lease.resource, now)) for lease in view.rows())
-        self.tell(sender, FleetLook(sessions, rows, self._unplaceable))
 
     # -- passes ---------------------------------------------------------------------------
 

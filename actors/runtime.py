@@ -7,7 +7,7 @@ from typing import Final
 
 from thespian.actors import ActorSystem
 
-from actors.fleet_messages import FleetLook, LookAtFleet, Moved, MoveSeat, WhereIsSeat
+from actors.fleet_messages import Moved, MoveSeat, WhereIsSeat
 from actors.machines import signals
 from actors.membership import HANDOFFS, REBALANCE
 from actors.messages import (
@@ -182,11 +182,6 @@ class SeatRuntime:
         return answer if isinstance(answer, Address) else None
 
     # -- the fleet --------------------------------------------------------------------
-
-    async def fleet(self) -> FleetLook | None:
-        """The fleet as this node sees it; None where the node is in none."""
-        answer = await self._ask(REBALANCE, LookAtFleet())
-        return answer if isinstance(answer, FleetLook) else None
 
     async def move(self, handle: str, to: str) -> str:
         """Send a seat of this node to another; why it cannot be, or empty: it is on its way, and

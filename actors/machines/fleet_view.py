@@ -32,7 +32,6 @@ class FleetView:
         self._silent_at: dict[str, float] = {}
         self._held: dict[str, Lease] = {}
         self._gone_until: dict[str, float] = {}
-        self._freed: dict[str, float] = {}
 
     def saw(self, lease: Lease, now: float) -> bool:
         """Take note of a row; False for what is no news."""

@@ -184,11 +184,6 @@ class Handoff:
         self._ordered = False
         self._effects: list[Effect] = []
 
-    @property
-    def ours(self) -> bool:
-        """We hold the row, as far as we know."""
-        return self.row is not None and self.state is not State.FENCING
-
     def step(self, given: Input) -> list[Effect]:
         """The effects of an input, in order. IllegalInput leaves the machine as it was."""
         handler = _TABLE.get((self.state, type(given)))

@@ -7,6 +7,7 @@ world's loop; what took effect is written into the history there and then.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Container, Sequence
 from functools import partial
 from typing import Any, Final
@@ -272,10 +273,9 @@ class LinkedBroker:
             world.create_task(self._said(verdicts))
 
     async def _said(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
-        try:
+        """What is lost is lost: nobody waits for an acknowledgement."""
+        with contextlib.suppress(Unavailable, NotLive):
             await self._settled(verdicts)
-        except (Unavailable, NotLive):
-            self._wire.line.lost_up += 1
 
     async def _settled(self, verdicts: Sequence[tuple[Delivery, Verdict]], code: str = "") -> None:
         await self._office.settle(verdicts)

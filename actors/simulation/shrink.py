@@ -8,9 +8,6 @@ from typing import Final
 from actors.simulation.faults import Decision, Plan
 
 MOST_RUNS: Final = 200
-ENOUGH: Final = 12
-"""A plan of so few decisions is read in a minute: nobody needs it to be smaller."""
-
 Fails = Callable[[Plan], bool]
 """Play the plan; True where it still breaks the promise in question."""
 

@@ -45,8 +45,6 @@ class Line:
         self.old = False
         self.ack_delay_s = 0.0
         self.parked: list[Callable[[], object]] = []
-        self.lost_up = 0
-        self.lost_down = 0
 
     def reaches(self, read: bool) -> bool:
         return self.up and (not self.mute or (read and self.old))
@@ -150,8 +148,6 @@ class Wire:
         lost()
         if self.open and line.up and not read and line.random.random() < PARKED:
             line.parked.append(act)
-        else:
-            line.lost_up += 1
 
     def _serve(
         self, serve: Callable[[], Coroutine[Any, Any, T]], waiting: Waiting, read: bool
@@ -205,7 +201,6 @@ class Wire:
             if lost is not None and self.process.stopped:
                 lost()  # which comes first, when it goes on, is the seed's to say
         else:
-            self.line.lost_down += 1
             if lost is not None:
                 lost()
 
@@ -229,11 +224,6 @@ class Wire:
         held, self._held = self._held, []
         for act in held:
             self.send(act)
-
-    @property
-    def under_way(self) -> int:
-        """Things that were written and have not arrived."""
-        return len(self._going)
 
     def close(self) -> None:
         """The connection is gone for good; what is under way is lost."""

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Container, Sequence
-from typing import TYPE_CHECKING
 
 from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
 from actors.ports import Attachment, MailboxState, NotLive, Receipt, Unavailable
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import MemorySubscription
 from crewlet.broker.memory_questions import MemoryServed
+from crewlet.broker.memory_server import MemoryServer
 from crewlet.broker.memory_store import MemoryStore
 from crewlet.broker.peek import MOST
 from crewlet.broker.port import Answer, DeadLetter, Listen, Waiting
 from crewlet.coordination.store import Store
 
-if TYPE_CHECKING:
-    from crewlet.broker.memory import MemoryBroker
-
 
 class MemoryClient:
-    """`crewlet.broker.port.CompanyBroker` over a MemoryBroker."""
+    """`crewlet.broker.port.CompanyBroker` over a MemoryServer."""
 
-    def __init__(self, broker: MemoryBroker, node_id: str) -> None:
+    def __init__(self, broker: MemoryServer, node_id: str) -> None:
         self.node_id = node_id
         self._broker = broker
         self._live = False

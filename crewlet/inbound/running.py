@@ -38,6 +38,11 @@ class Turns:
         self._running: dict[str, RunningTurn] = {}
         self._tallies: dict[str, SeatTally] = {}
 
+    @property
+    def full(self) -> bool:
+        """Nothing more may run until something ends."""
+        return self._gate.locked()
+
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """A place among those that may run at once, for as long as it is held."""

@@ -36,7 +36,6 @@ class Rules(Struct, frozen=True):
     reclaim_s: float = 3.0
     lift_s: float = 1.0
     graceful_s: float = 1.0
-    drain_s: float = 60.0
     excuse: bool = True
 
 

@@ -38,6 +38,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     turn: RunningTurn | None = None
     turn_s: float = 0.0
     running: int = 0
+    full: bool = False
     pause: Pause | None = None
     mail: MailboxState | None = None
     oldest: Waiting | None = None
@@ -120,12 +121,17 @@ def _hold(facts: Facts, hold: str) -> Reason:
 
 
 def _slot(facts: Facts) -> Iterator[Reason]:
-    if facts.box is not None and facts.box.running and facts.turn is None:
+    if facts.box is None or not facts.box.running or facts.turn is not None:
+        return
+    if facts.full:
         yield Reason("slot", f"it waits for a slot: {facts.running} turns run on {facts.node}")
+    else:
+        yield Reason("starting", "it has mail in hand: its turn begins, or has just ended")
 
 
 def _retries(facts: Facts) -> Iterator[Reason]:
-    if facts.mail is not None and facts.turn is None:
+    busy = facts.turn is not None or (facts.box is not None and facts.box.running)
+    if facts.mail is not None and not busy:  # else what is out may be in hand by now
         resting = facts.mail.in_flight - facts.in_hand
         if resting > 0:
             yield Reason("retry", f"{resting} of its messages failed, and wait for the next try")
@@ -193,6 +199,7 @@ class WhyVerbs:
             turn=turn,
             turn_s=(now - turn.started_at).total_seconds() if turn else 0.0,
             running=len(node.turns.all_running()),
+            full=node.turns.full,
         )
         return await self._with_mail(facts) if node.broker.connected else facts
 

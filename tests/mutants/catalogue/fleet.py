@@ -45,7 +45,7 @@ def m1_completion_without_fence(patch: Patches) -> None:
 @TIER.fault(
     seeds("S4", "zombies", 24),
     lines=(272, 280),
-    note="S4 on 3 of 24 seeds of the plan zombies: a record has to be on its way as its node stops",
+    note="S4 on 2 of 24 seeds of the plan zombies: a record has to be on its way as its node stops",
 )
 def m1_fence_is_not_checked(patch: Patches) -> None:
     """The fence is sent, and the server writes the rows of a zombie all the same."""
@@ -124,7 +124,7 @@ def acks_what_was_refused(patch: Patches) -> None:
 @TIER.fault(
     seeds("S7", "zombies", 3),
     lines=(280,),
-    note="S7 on 12 of 12 seeds of the plan zombies; with the defences off and no such "
+    note="S7 on 11 of 12 seeds of the plan zombies; with the defences off and no such "
     "acknowledgement on 0 of 8",
 )
 def m6_zombie_acks_and_nothing_stops_it(patch: Patches) -> None:

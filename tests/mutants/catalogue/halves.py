@@ -13,7 +13,7 @@ TIER = Tier("unit")
 @TIER.fault(
     f"{SIMULATED}/test_gates.py::test_a_turn_whose_completion_was_refused_comes_to_nothing",
     lines=(280,),
-    note="M6, S7: on 0 of 44 seeds. Its seat is taken down before the refusal is heard of, and "
+    note="M6, S7: on 0 of 32 seeds. Its seat is taken down before the refusal is heard of, and "
     "the gate at each settlement is shut by then",
 )
 def m6_zombie_acks_after_rejection(patch: Patches) -> None:
@@ -26,7 +26,7 @@ def m6_zombie_acks_after_rejection(patch: Patches) -> None:
     f"{SIMULATED}/test_gates.py"
     "::test_a_turn_needs_a_renewal_of_a_moment_ago_and_a_settlement_a_session",
     lines=(272,),
-    note="M9, S3: on 0 of 79 seeds. The supervisor's hold is there in the very instant in which "
+    note="M9, S3: on 0 of 52 seeds. The supervisor's hold is there in the very instant in which "
     "a node wakes",
 )
 def m9_turn_gate_only_in_supervisor(patch: Patches) -> None:

@@ -14,7 +14,7 @@ from actors.machines.budget import Failures
 from actors.machines.consumer import Consumer, State
 from actors.simulation.hold import Hold
 from actors.simulation.links import LinkedBroker
-from crewlet.broker import memory, memory_mailbox
+from crewlet.broker import memory_mailbox, memory_server
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.broker.memory_mailbox import Mail, MemoryMailbox, Waiter
@@ -287,7 +287,7 @@ def m19_dead_letter_after_term(patch: Patches) -> None:
 )
 def m20_publish_before_ensure(patch: Patches) -> None:
     """A publish to a seat whose mailbox nobody made is acknowledged, and dropped."""
-    patch.set(memory, "mailbox_of", lambda topic: None)
+    patch.set(memory_server, "mailbox_of", lambda topic: None)
 
 
 @TIER.fault(
