@@ -12,7 +12,14 @@ import pytest
 
 from actors.ports import Receipt
 from actors.tenure import Fence
-from crewlet.broker import desk, memory, memory_client, memory_log, memory_mailbox, memory_store
+from crewlet.broker import (
+    desk,
+    memory_client,
+    memory_log,
+    memory_mailbox,
+    memory_server,
+    memory_store,
+)
 from crewlet.broker.desk import Answers
 from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_attachment import MemoryAttachment
@@ -55,7 +62,7 @@ def _reclaim_backwards(box: MemoryMailbox, spared: Container[int]) -> int:
 
 
 def _bury_without_end(broker: MemoryBroker, delivery: Any, reason: str) -> None:
-    broker._log.of(memory.topics.dead_letter(delivery.mailbox))._seen.clear()
+    broker._log.of(memory_server.topics.dead_letter(delivery.mailbox))._seen.clear()
     _bury(broker, delivery, reason)
 
 
@@ -71,7 +78,7 @@ def _publish_into_one(broker: MemoryBroker, topic: str, body: bytes, message_id:
 
 def _tell_inline(broadcast: Broadcast, topic: str, body: bytes) -> None:
     for one in broadcast._subscriptions:
-        if memory.matches(one.pattern, topic):
+        if memory_server.matches(one.pattern, topic):
             one._handler(topic, body)
 
 
@@ -207,7 +214,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
         "each_group_gets_its_own_copy",
     ),
     "any size is taken": (
-        _replace(memory, "MAX_EVENT_BYTES", 10**9),
+        _replace(memory_server, "MAX_EVENT_BYTES", 10**9),
         "an_oversized_publish_is_refused_and_leaves_nothing",
     ),
     "a stopped client works on": (
@@ -215,7 +222,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
         "a_stopped_client_is_not_live_for_every_verb",
     ),
     "a pattern lets all through": (
-        _replace(memory, "matches", lambda pattern, topic: True),
+        _replace(memory_server, "matches", lambda pattern, topic: True),
         "list_knows_every_mailbox_of_a_pattern",
     ),
     "every pattern is taken": (
@@ -331,7 +338,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
         "several_are_swept_in_order_and_without_what_was_done",
     ),
     "reasons are cut to letters": (
-        _replace(memory, "REASON_BYTES", 8),
+        _replace(memory_server, "REASON_BYTES", 8),
         "a_dead_letter_keeps_body_reason_and_count",
     ),
 }
