@@ -6,13 +6,17 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from actors.ports import Unavailable
 from crewlet.broker.cluster import ClusterSettings, membership
 from crewlet.broker.dial import Address
 from crewlet.broker.embedded import EmbeddedServer
 from crewlet.broker.jetstream import JetStreamBroker
+
+T = TypeVar("T")
 
 SECRET = "a-secret-that-all-members-share"
 FORMS_S = 60.0
@@ -84,3 +88,13 @@ def client_of(server: EmbeddedServer, name: str, *, patience_s: float = FORMS_S)
 
 async def stop_all(clients: Sequence[JetStreamBroker]) -> None:
     await asyncio.gather(*(client.stop() for client in clients))
+
+
+async def answered(ask: Callable[[], Awaitable[T]], within_s: float = 40.0) -> T:
+    """Ask until the broker answers: whatever is asked while its members vote may be unknown."""
+    async with asyncio.timeout(within_s):
+        while True:
+            try:
+                return await ask()
+            except Unavailable:
+                await asyncio.sleep(0.05)
