@@ -7,13 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from actors.delivery import Ack, Defer, Nak, Outcome
+from actors.delivery import Ack, Defer, Nak
 
-__all__ = ["Ack", "Conversation", "Defer", "Nak", "Outcome", "SeatView", "Turn", "TurnEvent"]
+__all__ = [
+    "Ack",
+    "Conversation",
+    "Defer",
+    "Nak",
+    "Outcome",
+    "SeatView",
+    "Suspend",
+    "Turn",
+    "TurnEvent",
+    "Unavailable",
+]
+
+
+class Suspend(Struct, frozen=True, tag="suspend"):
+    """The work goes on elsewhere, under the name `run_id`; the seat's inbox is held until a
+    control message ends the run or parks it on a question."""
+
+    run_id: str
+
+
+class Unavailable(Struct, frozen=True, tag="unavailable"):
+    """What the handler needs does not answer, and the mail is not to blame: the seat is held and
+    goes on by itself, no sooner than after `retry_after_s` seconds."""
+
+    reason: str
+    retry_after_s: float = 5.0
+
+
+Outcome: TypeAlias = Ack | Nak | Defer | Suspend | Unavailable
+"""What a handler makes of a turn."""
 
 
 class SeatView(Struct, frozen=True, kw_only=True):

@@ -81,6 +81,15 @@ CHANNELS: Final = Bucket("channels")
 CONFIG: Final = Bucket("config")
 """Settings that the whole fleet follows."""
 
+SEATS: Final = Bucket("seats")
+"""Every seat that has had a mailbox, and since when the company has been without it."""
+
+FIRES: Final = Bucket("fires", age_s=2 * 24 * 3600.0)
+"""Fires of schedules that were claimed: for far longer than any catch-up looks back (2 h)."""
+
+RATES: Final = Bucket("rates", age_s=60.0)
+"""How many notifications a seat got in a window of the rate limit: of one second."""
+
 BUCKETS: Final = (
     LEASES,
     LEDGER,
@@ -91,6 +100,9 @@ BUCKETS: Final = (
     RUNS,
     CHANNELS,
     CONFIG,
+    SEATS,
+    FIRES,
+    RATES,
 )
 
 Heard = Callable[[Entry], None]

@@ -7,8 +7,7 @@ again, so that a start that was refused leaves nothing behind.
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +16,6 @@ from typing import Any, Final, Self
 import structlog
 
 from actors.delivery import BatchOptions, Mailbox
-from actors.fleet import FleetSpec, Opening
-from actors.machines.placement import Demand
-from actors.machines.signals import Hold
 from actors.machines.timing import Timing
 from actors.messages import NodeDrained
 from actors.node import NodeSpec
@@ -31,33 +27,33 @@ from actors.watchdog import Watchdog
 from crewlet import topics
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
-from crewlet.company import Company, NodeSettings, Seat, load_company
+from crewlet.company import Company, NodeSettings, load_company
 from crewlet.coordination.leases import BucketLeases
-from crewlet.errors import NodeRefused, StoreUnavailable
+from crewlet.errors import NodeRefused
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OrgStarted, OrgStopped, TaskAssigned
 from crewlet.handlers import Strays
-from crewlet.inbound.dispatch import Services
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.letters import read_alone
 from crewlet.inbound.router import Router
 from crewlet.inbound.running import Turns
+from crewlet.inbound.services import Services
+from crewlet.node.brakes import SeatBrakes
 from crewlet.node.data_folder import DataFolder
+from crewlet.node.duties import Duties
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
+from crewlet.node.hands import Hands
 from crewlet.node.mailboxes import ensure_mailboxes, first_mailboxes
-from crewlet.node.pauses import PAUSED, Pauses
+from crewlet.node.pauses import Pauses
+from crewlet.node.place import Place
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
-from crewlet.node.workshop import Hands, Reflect, Workshop
+from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
 from crewlet.web import WebServer, listening, make_app
-
-SETTLE_S: Final = 1.0
-"""How long a node that joins a broker of somebody else's looks around before it takes seats: of
-nodes that start together none takes them all first."""
 
 FLUSH_S: Final = 2.0
 
@@ -111,8 +107,6 @@ class Node:
         self._closers = AsyncExitStack()
         self._drained: NodeDrained | None = None
         self._watchdog = Watchdog(self._timing.valid_s) if watchdog else None
-        self._looking: set[asyncio.Future[None]] = set()
-        self._opened: tuple[Company, list[Opening]] | None = None
 
     # -- life -------------------------------------------------------------------------
 
@@ -284,23 +278,23 @@ class Node:
         """The holds that the seat's inbox is taken up with; a pause may have come since."""
         return await self._workshop.holds_of(handle)
 
-    # -- its place in the fleet -------------------------------------------------------
+    # -- what it is made of -----------------------------------------------------------
 
     def _spec(self, there: frozenset[Mailbox], in_flight: frozenset[Mailbox]) -> NodeSpec:
-        store = self.broker.store
-        followers = Followers(store)
+        followers = Followers(self.broker.store)
         services = Services(
-            company=self.company.name,
+            company=lambda: self.company,
             node_id=self.node_id,
             queue=self.queue,
             ledger=self.ledger,
             followers=followers,
             turns=self.turns,
             clock=self.clock,
+            brakes=SeatBrakes(lambda: self.runtime),
         )
         self._workshop = Workshop(
             lambda: self.company,
-            self._hands,
+            lambda: self._hands,
             services,
             self.broker,
             self.pauses,
@@ -308,38 +302,30 @@ class Node:
             there,
             in_flight if self._alone else frozenset(),
         )
-        router = None
-        if self._has("ingress"):
-            run = Router(
-                lambda: self.company,
-                queue=self.queue,
-                followers=followers,
-                store=store,
-                clock=self.clock,
-            ).run
-            router = Consumed(topics.inbound(), read_alone, run, one_at_a_time)
+        seal = self._folder.seal if self._folder is not None else ""
+        place = Place(
+            self, self._shared, self._workshop, self._duties(), alone=self._alone, seal=seal
+        )
         return NodeSpec(
             self.broker,
-            router=router,
+            router=self._router(followers) if self._has("ingress") else None,
             reclaim_router=self._alone and topics.inbound() in in_flight,
-            fleet=self._fleet_spec(),
+            fleet=place.spec(),
         )
 
-    def _fleet_spec(self) -> FleetSpec:
-        node = self.settings.node
-        return FleetSpec(
-            store=self._shared,
-            node=node.id,
-            owner=f"{node.id}:{secrets.token_hex(6)}",
-            seats=self._openings,
-            prepare=self._workshop.prepare,
-            roles=node.roles,
-            labels=node.labels,
-            timing=self._timing,
-            seal=self._folder.seal if self._folder is not None else "",
-            settle_s=0.0 if self._alone else SETTLE_S,
-            tell=self._on_fleet,
+    def _router(self, followers: Followers) -> Consumed:
+        router = Router(
+            lambda: self.company,
+            queue=self.queue,
+            followers=followers,
+            store=self.broker.store,
+            clock=self.clock,
         )
+        return Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
+
+    def _duties(self) -> Duties:
+        """What one node of the fleet does for all of them."""
+        return Duties({})
 
     @property
     def _timing(self) -> Timing:
@@ -356,41 +342,9 @@ class Node:
         roles = self.settings.node.roles
         return not roles or role in roles
 
-    def _openings(self) -> list[Opening]:
-        """Made once for a company: it is asked for at each pass over its seats."""
-        if self._opened is None or self._opened[0] is not self.company:
-            openings = [Opening(seat.handle, _demand(seat)) for seat in self.company.agents()]
-            self._opened = self.company, openings
-        return self._opened[1]
-
-    def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
-        """Called inside the actors: it may neither wait nor raise."""
-        match event:
-            case "id_taken":
-                log.critical("node_id_taken", node=self.node_id, by=about.get("owner"))
-                self.lost = True
-                self.stopping.set()
-            case "seat_established":
-                look = asyncio.ensure_future(self._look_for_a_pause(str(about["handle"])))
-                self._looking.add(look)
-                look.add_done_callback(self._looking.discard)
-
-    async def _look_for_a_pause(self, handle: str) -> None:
-        """One that was written while the seat was on its way here was told to nobody."""
-        try:
-            holds = await self.pauses.holds_of(handle)
-            if holds and not self.stopping.is_set():
-                await self.runtime.brake(handle, INBOX, Hold(PAUSED))
-        except (StoreUnavailable, TimeoutError) as error:
-            log.warning("pause_not_read", seat=handle, error=str(error))
-
     def _record(self, event_type: str, body: OrgStarted | OrgStopped) -> None:
         event = Event.new(event_type, at=self.clock.now(), trace=Trace.root(), body=body)
         self.queue.record_soon(event)
-
-
-def _demand(seat: Seat) -> Demand:
-    return Demand() if seat.placement is None else seat.placement.demand
 
 
 def one_at_a_time() -> BatchOptions:

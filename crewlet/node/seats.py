@@ -18,9 +18,6 @@ from crewlet import topics
 from crewlet.company import Contact, Seat
 from crewlet.node.view import NodeView
 
-NO_HANDLER: Final = "no handler"
-"""The hold of a seat that nobody gave a handler: its mail waits, in order, at no cost."""
-
 AT_A_TIME: Final = 64
 """Seats that are asked at once: thousands would keep one another, and the node, waiting."""
 

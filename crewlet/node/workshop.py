@@ -1,89 +1,36 @@
 """What a seat is made of: its handler, its mailboxes, what is done with its mail.
 
-The handlers are built when the node starts - a broken one refuses the start - and everything else
-when the node takes the seat.
+Handlers are built with their company (crewlet.node.hands), everything else when the node takes the
+seat.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, Final
-
-import structlog
+from typing import Final
 
 from actors.delivery import Ack, Mailbox, Outcome, Partition
 from actors.ports import Consumed
 from actors.seat import SeatSpec
 from crewlet import topics
 from crewlet.broker.port import CompanyBroker
-from crewlet.company import Company, HandlerSpec, Seat
+from crewlet.company import Company
 from crewlet.errors import NodeRefused, StoreUnavailable
 from crewlet.events import Event
-from crewlet.handlers import Handler, Strays, build_handler, wrap
-from crewlet.inbound.dispatch import Dispatch, Services
+from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.letters import event_of, read, read_alone
-from crewlet.inbound.running import Turns
+from crewlet.inbound.services import Services
+from crewlet.inbound.steps.holds import NO_HANDLER
+from crewlet.inbound.work import AtWork
+from crewlet.node.hands import Hands
 from crewlet.node.pauses import Pauses
-from crewlet.node.seats import NO_HANDLER
-
-TURN_TIMEOUT_S: Final = 1800.0
-"""Of a turn that an embedder gives as a callable: the ack window of a mailbox."""
 
 PAUSES_TRIES: Final = 20
 PAUSES_AGAIN_S: Final = 0.5
 """A seat whose pause cannot be read is not attached: it may be paused."""
 
 Reflect = Callable[[Event], Awaitable[None]]
-
-log = structlog.get_logger(__name__)
-
-
-class Hands:
-    """Who works a company's seats on this node: built once, refused as a whole."""
-
-    def __init__(
-        self,
-        company: Company,
-        turn: Callable[..., Any] | None,
-        turns: Turns,
-        strays: Strays,
-        folder: Path | None,
-    ) -> None:
-        self._company = company
-        self._turn = turn
-        self._turns = turns
-        self._strays = strays
-        self._folder = folder
-        self._handlers = {seat.handle: self._built(seat) for seat in company.agents()}
-
-    def of(self, seat: Seat) -> tuple[Handler | None, float]:
-        """The seat's handler, None where it has none, and how long a turn of it may take."""
-        spec = self._spec_of(seat)
-        return self._handlers[seat.handle], TURN_TIMEOUT_S if spec is None else spec.timeout_s
-
-    def _built(self, seat: Seat) -> Handler | None:
-        """ConfigError if it is broken."""
-        spec, overdue = self._spec_of(seat), self._turns.overdue
-        if spec is None and self._turn is not None:
-            return wrap(self._turn, TURN_TIMEOUT_S, on_overdue=overdue, strays=self._strays)
-        if spec is None:
-            log.warning("seat_without_handler", seat=seat.handle)
-            return None
-        return build_handler(
-            spec,
-            on_overdue=overdue,
-            folder=self._folder,
-            secrets=self._company.integrations.secrets(),
-            strays=self._strays,
-        )
-
-    def _spec_of(self, seat: Seat) -> HandlerSpec | None:
-        """The seat's own, else the embedder's callable (None here), else the company's."""
-        if seat.handler is None and self._turn is not None:
-            return None
-        return self._company.handler_of(seat)
 
 
 class Workshop:
@@ -94,7 +41,7 @@ class Workshop:
     def __init__(
         self,
         current: Callable[[], Company],
-        hands: Hands,
+        hands: Callable[[], Hands],
         services: Services,
         broker: CompanyBroker,
         pauses: Pauses,
@@ -136,8 +83,7 @@ class Workshop:
 
     async def holds_of(self, handle: str) -> list[str]:
         """The holds that a seat's inbox is taken up with; a pause may have come since."""
-        handler, _ = self._hands.of(self._seat(handle))
-        own = [NO_HANDLER] if handler is None else []
+        own = [NO_HANDLER] if self._at_work(handle).handler is None else []
         for last in range(PAUSES_TRIES):
             try:
                 return [*own, *await self._pauses.holds_of(handle)]
@@ -148,10 +94,11 @@ class Workshop:
         raise AssertionError("unreachable")
 
     def inbox(self, handle: str) -> Consumed:
-        seat = self._seat(handle)
-        handler, timeout_s = self._hands.of(seat)
-        run = _nobody if handler is None else Dispatch(seat, handler, timeout_s, self._services).run
-        return Consumed(topics.inbox_of(handle), read, run, lambda: self._current().batch_options)
+        last = self._at_work(handle)
+        gone = AtWork(last.seat, None, last.timeout_s)
+        dispatch = Dispatch(lambda: self._hands().at_work(handle) or gone, self._services)
+        box = topics.inbox_of(handle)
+        return Consumed(box, read, dispatch.run, lambda: self._current().batch_options)
 
     def control(self, handle: str) -> Consumed:
         return Consumed(topics.control_of(handle), read_alone, _acknowledge)
@@ -159,11 +106,11 @@ class Workshop:
     def reflect(self, handle: str) -> Consumed:
         return Consumed(topics.reflect_of(handle), read_alone, self._reflected)
 
-    def _seat(self, handle: str) -> Seat:
-        seat = self._current().seat(handle)
-        if seat is None:
+    def _at_work(self, handle: str) -> AtWork:
+        at_work = self._hands().at_work(handle)
+        if at_work is None:
             raise NodeRefused(f"there is no seat {handle!r} any more")
-        return seat
+        return at_work
 
     async def _reflected(self, partition: Partition) -> Outcome:
         if self._reflect is not None:
@@ -174,8 +121,3 @@ class Workshop:
 async def _acknowledge(partition: Partition) -> Outcome:
     """Control has nobody to talk to yet: long runs bring it its work."""
     return Ack()
-
-
-async def _nobody(partition: Partition) -> Outcome:
-    """Never called: a seat without a handler is held before its mailbox is attached."""
-    raise NodeRefused("the seat has no handler")

@@ -11,12 +11,16 @@ from inbound_bench import Bench, event, on_a_bench, partition
 
 from actors.delivery import Ack, Defer, Nak, Outcome
 from crewlet import topics
-from crewlet.company import Seat
+from crewlet.company import Company, Seat
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, TurnTriggerSkipped
-from crewlet.inbound.dispatch import ALREADY_WORKED, LEDGER_TRIES, Dispatch, Services
+from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.running import Turns
+from crewlet.inbound.services import Services
+from crewlet.inbound.steps.worked import ALREADY_WORKED
+from crewlet.inbound.turn_run import LEDGER_TRIES
+from crewlet.inbound.work import AtWork
 from crewlet.turn import Turn
 
 SEAT = Seat(handle="dev", name="Developer", agent_id="a-1")
@@ -31,20 +35,26 @@ class Desk:
         self.turns = Turns(most)
         self.worked: list[Turn] = []
         self._handle = handle
+        self.held: list[tuple[str, str]] = []
         self.dispatch = Dispatch(
-            SEAT,
-            self.handler,
-            60.0,
+            lambda: AtWork(SEAT, self.handler, 60.0),
             Services(
-                company="Acme",
+                company=lambda: Company(name="Acme"),
                 node_id="n1",
                 queue=bench.queue,
                 ledger=bench.ledger,
                 followers=bench.followers,
                 turns=self.turns,
                 clock=bench.clock,
+                brakes=self,
             ),
         )
+
+    async def hold(self, handle: str, name: str) -> None:
+        self.held.append((handle, name))
+
+    async def lift(self, handle: str, name: str) -> None:
+        self.held.remove((handle, name))
 
     async def handler(self, turn: Turn) -> Outcome:
         self.worked.append(turn)

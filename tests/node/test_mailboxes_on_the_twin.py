@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.delivery import Ack, Mailbox
 from actors.system import LoopClock, run_virtual
@@ -14,8 +15,9 @@ from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_client import MemoryClient
 from crewlet.company import parse_company
 from crewlet.events.envelope import decode
+from crewlet.inbound.work import AtWork
 from crewlet.node import Node
-from crewlet.node.workshop import Hands
+from crewlet.node.hands import Hands
 from crewlet.turn import Turn
 
 COMPANY = """
@@ -127,8 +129,13 @@ def test_a_turn_is_told_the_deadline_of_the_handler_that_runs_it(
             told[given.seat.handle] = (given.deadline - now).total_seconds()
             return Ack()
 
-        made = Hands.of
-        monkeypatch.setattr(Hands, "of", lambda hands, seat: (seen, made(hands, seat)[1]))
+        made = Hands.at_work
+
+        def at_work(hands: Hands, handle: str) -> AtWork | None:
+            found = made(hands, handle)
+            return None if found is None else replace(found, handler=seen)
+
+        monkeypatch.setattr(Hands, "at_work", at_work)
         async with node:
             await node.send("dev", "whose?")
             await node.send("ops", "whose?")

@@ -13,8 +13,9 @@ from actors.mail import UNCONFIRMED
 from actors.messages import BoxState
 from actors.seat import CONTROL, INBOX, REFLECT
 from crewlet import topics
+from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.pauses import PAUSED
-from crewlet.node.seats import NO_HANDLER, box_state, seat_row
+from crewlet.node.seats import box_state, seat_row
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
 from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
 from crewlet.node.view import NodeView

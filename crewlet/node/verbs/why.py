@@ -18,8 +18,8 @@ from crewlet.broker.port import Waiting
 from crewlet.company import Seat
 from crewlet.errors import StoreUnavailable
 from crewlet.inbound.running import RunningTurn
+from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.pauses import PAUSED, Pause
-from crewlet.node.seats import NO_HANDLER
 from crewlet.node.verbs.lookup import agent_seat
 from crewlet.node.verbs.operation import AnyOperation, OfSeat, Operation, Rows
 from crewlet.node.view import NodeView

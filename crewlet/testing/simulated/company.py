@@ -24,14 +24,17 @@ from crewlet.events import Event, Trace, encode
 from crewlet.events import catalogue as types
 from crewlet.events.types import TaskAssigned
 from crewlet.handlers.outcomes import outcome_of, raised
-from crewlet.inbound.dispatch import Dispatch, Services
+from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.letters import PARTITION_KEY, read
 from crewlet.inbound.running import Turns
+from crewlet.inbound.services import Services
+from crewlet.inbound.work import AtWork
 from crewlet.queue import Publisher
 from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, plain
 from crewlet.testing.simulated.store import LinkedStore
+from crewlet.turn import Outcome as Answered
 from crewlet.turn import Turn
 
 Answer = Callable[[Turn], Any]
@@ -69,16 +72,18 @@ class CompanySite(TwinSite):
         """As the node does it."""
         queue = Publisher(cast(CompanyBroker, host.broker), node_id=host.name, clock=host.clock)
         services = Services(
-            company=self._company.name,
+            company=lambda: self._company,
             node_id=host.name,
             queue=queue,
             ledger=Ledger(store),
             followers=Followers(store),
             turns=Turns(64),
             clock=host.clock,
+            brakes=_Unbraked(),
         )
         turn = FullTurn(host, seat, store, self._handler, self.seat_of)
-        dispatch = Dispatch(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S, services)
+        at_work = AtWork(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S)
+        dispatch = Dispatch(lambda: at_work, services)
         turn.dispatched = dispatch.run
         return SeatSpec(
             handle=seat,
@@ -89,6 +94,14 @@ class CompanySite(TwinSite):
 
     def _batches(self) -> BatchOptions:
         return self._company.batch_options
+
+
+class _Unbraked:
+    """Nothing in a simulated turn holds a seat: faults do."""
+
+    async def hold(self, handle: str, name: str) -> None: ...
+
+    async def lift(self, handle: str, name: str) -> None: ...
 
 
 class FullTurn:
@@ -139,7 +152,7 @@ class FullTurn:
         for letter in (self._letters[id] for id in done if id in self._letters):
             self._write("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
 
-    async def handle(self, turn: Turn) -> Outcome:
+    async def handle(self, turn: Turn) -> Answered:
         """What the dispatch believes to be the seat's handler."""
         self._running = True
         self._note("turn_start", key=self._partition.key, pos=len(turn.events), sent=self._asked)

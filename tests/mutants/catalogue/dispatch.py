@@ -10,9 +10,9 @@ from typing import Any
 from actors.delivery import Ack, Defer
 from crewlet.errors import StoreUnavailable
 from crewlet.inbound import dispatch
-from crewlet.inbound.dispatch import Dispatch
-from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.ledger import Ledger, Worked
 from crewlet.inbound.running import Turns
+from crewlet.inbound.turn_run import TurnRun
 from crewlet.node import node as nodes
 from crewlet.queue import Publisher
 from tests.mutants.catalogue.cases import inbound, node
@@ -38,7 +38,6 @@ def ledger_is_not_asked(patch: Patches) -> None:
 def unreadable_ledger_hides_work(patch: Patches) -> None:
     """A store that does not answer counts as "worked before": mail is acknowledged unworked."""
     worked = Ledger.worked
-    row = dispatch.Worked
 
     async def pessimist(ledger: Ledger, seat: str, event_ids: Any) -> Any:
         import datetime
@@ -47,7 +46,7 @@ def unreadable_ledger_hides_work(patch: Patches) -> None:
             await asyncio.gather(*(ledger._row(seat, id) for id in event_ids))
         except StoreUnavailable:
             now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-            return {id: row("?", id, "?", now) for id in event_ids}
+            return {id: Worked("?", id, "?", now) for id in event_ids}
         return await worked(ledger, seat, event_ids)
 
     patch.set(Ledger, "worked", pessimist)
@@ -71,13 +70,13 @@ def ledger_is_kept_by_digest(patch: Patches) -> None:
 )
 def acknowledged_without_its_row(patch: Patches) -> None:
     """A turn whose row could not be written is acknowledged all the same."""
-    completed = Dispatch._completed
+    complete = TurnRun._complete
 
-    async def careless(seat: Dispatch, turn: Any, outcome: Ack, fence: Any) -> Any:
-        found = await completed(seat, turn, outcome, fence)
+    async def careless(run: TurnRun, attempt: Any, outcome: Ack) -> Any:
+        found = await complete(run, attempt, outcome)
         return outcome if isinstance(found, Defer) else found
 
-    patch.set(Dispatch, "_completed", careless)
+    patch.set(TurnRun, "_complete", careless)
 
 
 @TIER.fault(
@@ -86,19 +85,23 @@ def acknowledged_without_its_row(patch: Patches) -> None:
 )
 def recorded_before_it_is_worked(patch: Patches) -> None:
     """The row is written as a turn starts: what fails is never tried again."""
-    handled = Dispatch._handled
+    handled = TurnRun._handled
 
-    async def early(seat: Dispatch, turn: Any) -> Any:
-        await seat._completed(turn, Ack(), None)
-        return await handled(seat, turn)
+    async def early(run: TurnRun, attempt: Any) -> Any:
+        await run._complete(attempt, Ack())
+        return await handled(run, attempt)
 
-    patch.set(Dispatch, "_handled", early)
+    patch.set(TurnRun, "_handled", early)
 
 
 @TIER.fault(inbound("dispatch.py::test_the_same_event_twice_is_one_constituent"), lines=(88,))
 def duplicates_stay_in_the_turn(patch: Patches) -> None:
     """A publisher's retry that the broker took twice is shown to the model twice."""
-    patch.set(dispatch, "without_duplicates", lambda letters: letters)
+
+    async def kept(work: Any) -> None:
+        return None
+
+    patch.set(dispatch, "drop_duplicates", kept)
 
 
 @TIER.fault(

@@ -1,0 +1,28 @@
+"""What every seat's dispatch shares on one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from actors.ports import Clock
+from crewlet.company import Company
+from crewlet.inbound.followers import Followers
+from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.running import Turns
+from crewlet.inbound.work import Brakes
+from crewlet.queue import Publisher
+
+
+class Services(Struct, frozen=True):
+    """`company` is read anew for each partition: a revision may have come."""
+
+    company: Callable[[], Company]
+    node_id: str
+    queue: Publisher
+    ledger: Ledger
+    followers: Followers
+    turns: Turns
+    clock: Clock
+    brakes: Brakes

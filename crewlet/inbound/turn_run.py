@@ -1,0 +1,200 @@
+"""One turn: it starts, runs, and - if it finished - is recorded before its mail is acknowledged.
+
+The record carries the seat's fence: where the seat is somebody else's by then, it is refused, and
+nothing more is done in the turn's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from actors.delivery import Ack, Defer, Nak
+from actors.delivery import Outcome as Settled
+from actors.failpoints import reached
+from actors.ports import BrokerError
+from actors.tenure import Fenced
+from crewlet import topics
+from crewlet.errors import CrewletError, StoreUnavailable
+from crewlet.events import Event, Trace
+from crewlet.events import catalogue as types
+from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
+from crewlet.handlers.outcomes import outcome_of, raised
+from crewlet.inbound.build_turn import build_turn
+from crewlet.inbound.letters import event_of
+from crewlet.inbound.running import RunningTurn
+from crewlet.inbound.services import Services
+from crewlet.inbound.work import Work
+from crewlet.turn import Outcome, Turn
+
+LEDGER_RETRY_S: Final = 1.0
+LEDGER_TRIES: Final = 30
+"""A completion is retried for about half a minute before the turn's mail goes back."""
+
+log = structlog.get_logger(__name__)
+
+
+class Attempt(Struct, frozen=True):
+    """A turn that runs: what it was made of, and when it began."""
+
+    turn: Turn
+    work: Work
+    trace: Trace
+    started: datetime
+
+    @property
+    def handle(self) -> str:
+        return self.work.seat.handle
+
+
+class TurnRun:
+    """Runs turns, for every seat of the node."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._queue = services.queue
+        self._clock = services.clock
+
+    async def run(self, work: Work) -> Settled:
+        attempt = self._begun(work)
+        turns, turn = self._services.turns, attempt.turn
+        key = work.letters[0].key
+        turns.started(RunningTurn(turn.turn_id, attempt.handle, key, attempt.started))
+        try:
+            await self._record(types.AGENT_TURN_STARTED, attempt.trace, _started(attempt))
+            reached("before_turn")
+            outcome = await self._handled(attempt)
+            reached("after_effect")
+            settled = await self._end(attempt, outcome)
+        except asyncio.CancelledError:
+            cut = Defer(reason="the node stopped before the turn ended")
+            self._queue.record_soon(self._completion(attempt, cut))
+            raise
+        finally:
+            turns.ended(turn.turn_id, self._clock.now())
+        completion = self._completion(attempt, settled)
+        try:
+            await self._queue.record(completion)
+        except asyncio.CancelledError:
+            self._queue.record_soon(completion)  # under its id: stored once
+            raise
+        if isinstance(settled, Ack):
+            await self._reflect(attempt, settled)
+        return settled
+
+    def _begun(self, work: Work) -> Attempt:
+        trace, started = event_of(work.letters[0]).trace.child(), self._clock.now()
+        turn = build_turn(
+            work.letters,
+            seat=work.seat,
+            company=self._services.company().name,
+            trace=trace,
+            deadline=started + timedelta(seconds=work.timeout_s),
+        )
+        return Attempt(turn, work, trace, started)
+
+    async def _handled(self, attempt: Attempt) -> Outcome:
+        """The handler's outcome, in text that the record can carry; whatever it raises is a
+        failure of the turn."""
+        handler = attempt.work.handler
+        assert handler is not None, "a seat without a handler is held"
+        try:
+            return outcome_of(await handler(attempt.turn))
+        except Exception as error:
+            log.exception("handler_raised", seat=attempt.handle, turn=attempt.turn.turn_id)
+            return raised(error)
+
+    # -- how it ends ------------------------------------------------------------------
+
+    async def _end(self, attempt: Attempt, outcome: Outcome) -> Settled:
+        """What becomes of the turn's mail, once all that the outcome asks for is done."""
+        match outcome:
+            case Ack():
+                return await self._complete(attempt, outcome)
+            case Nak() | Defer():
+                return outcome
+        raise AssertionError(f"{outcome} is no outcome")
+
+    async def _complete(self, attempt: Attempt, outcome: Ack) -> Settled:
+        """Finished means recorded: without its row in the ledger a turn's mail goes back. Raises
+        Fenced where the seat is somebody else's."""
+        turn = attempt.turn
+        for _ in range(LEDGER_TRIES):
+            reached("before_complete")
+            try:
+                await self._services.ledger.record(
+                    attempt.handle,
+                    [event.id for event in turn.events],
+                    turn_id=turn.turn_id,
+                    node=self._services.node_id,
+                    at=self._clock.now(),
+                    fence=attempt.work.partition.fence,
+                )
+            except Fenced:
+                log.warning("completion_fenced", seat=attempt.handle, turn=turn.turn_id)
+                raise
+            except StoreUnavailable as error:
+                log.warning("ledger_unwritable", turn=turn.turn_id, error=str(error))
+                await asyncio.sleep(LEDGER_RETRY_S)
+                continue
+            reached("after_complete_before_ack")
+            await self._follow(attempt)
+            return outcome
+        return Defer(reason="the ledger did not say whether it recorded the turn")
+
+    async def _follow(self, attempt: Attempt) -> None:
+        """Who worked a conversation is in it. Unwritten, it costs a later wake, not this one."""
+        identity, handle = attempt.turn.conversation.conversation_identity, attempt.handle
+        try:
+            await self._services.followers.joined(identity, [handle], at=self._clock.now())
+        except StoreUnavailable as error:
+            log.warning("follower_not_recorded", seat=handle, error=str(error))
+
+    # -- what is recorded -------------------------------------------------------------
+
+    def _completion(self, attempt: Attempt, outcome: Settled) -> Event:
+        now, seat, turn = self._clock.now(), attempt.work.seat, attempt.turn
+        body = AgentTurnCompleted(
+            turn_id=turn.turn_id,
+            agent_id=seat.agent_id,
+            agent_role=seat.handle,
+            triggers=tuple(event.id for event in turn.events),
+            conversation_key=turn.conversation.conversation_identity,
+            outcome=type(outcome).__name__.lower(),
+            answer=outcome.answer if isinstance(outcome, Ack) else None,
+            reason="" if isinstance(outcome, Ack) else outcome.reason,
+            failed=isinstance(outcome, Nak),
+            duration_s=(now - attempt.started).total_seconds(),
+        )
+        trace = attempt.trace.child()
+        return Event.new(types.AGENT_TURN_COMPLETED, at=now, trace=trace, body=body)
+
+    async def _reflect(self, attempt: Attempt, outcome: Ack) -> None:
+        """Put a finished turn before reflection, on the node that holds the seat."""
+        turn, now = attempt.turn, self._clock.now()
+        body = {"turn": turn, "answer": outcome.answer}
+        event = Event.new(types.TURN_COMPLETED, at=now, trace=attempt.trace.child(), body=body)
+        try:
+            await self._queue.publish(topics.reflect(attempt.handle), event, within_s=10.0)
+        except (BrokerError, CrewletError) as error:
+            log.error("turn_not_reflected", turn=turn.turn_id, error=str(error))
+
+    async def _record(self, event_type: str, trace: Trace, body: Struct) -> None:
+        at = self._clock.now()
+        await self._queue.record(Event.new(event_type, at=at, trace=trace, body=body))
+
+
+def _started(attempt: Attempt) -> AgentTurnStarted:
+    turn, seat = attempt.turn, attempt.work.seat
+    return AgentTurnStarted(
+        turn_id=turn.turn_id,
+        agent_id=seat.agent_id,
+        agent_role=seat.handle,
+        triggers=tuple(event.id for event in turn.events),
+        conversation_key=turn.conversation.conversation_identity,
+        attempt=turn.attempt,
+    )
