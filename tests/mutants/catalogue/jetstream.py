@@ -177,7 +177,7 @@ def jetstream_sweep_is_missing(patch: Patches) -> None:
     patch.set(jetstream, "stuck", nothing)
 
 
-@TIER.fault(real("a_fetch_takes_what_is_there_at_once_and_no_more_than_asked"), lines=(34, 35))
+@TIER.fault(real("nothing_is_pushed_ahead_of_a_fetch"), lines=(34, 35))
 def pull_asks_for_more(patch: Patches) -> None:
     """A pull prefetches: mail sits in the hands of a seat that has no time for it."""
     request = Pull._request
