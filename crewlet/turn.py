@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from msgspec import Struct, field
 
@@ -76,7 +76,11 @@ class TurnEvent(Struct, frozen=True, kw_only=True):
     headroom: int | None = None
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Desk(Protocol):
+    """What a running turn may ask of the node that runs it."""
+
+
+class Turn(Struct, frozen=True, kw_only=True, dict=True):
     """What a handler is asked to do, once per conversation and drain.
 
     `headroom` is the partition's: the smallest of its events'. `attempt` is 1 on a first try.
@@ -98,3 +102,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The events' bodies in time order: what a simple handler wants to read."""
         return "\n\n".join(event.body for event in self.events if event.body)
+
+    def at(self, desk: Desk) -> Self:
+        """This turn, run by a node: `desk` is no part of its JSON."""
+        self.__dict__["desk"] = desk
+        return self
