@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 import pytest
 
-from actors.system import LoopClock, run_virtual
 from crewlet import topics
-from crewlet.broker.memory import MemoryBroker
-from crewlet.company import parse_company
 from crewlet.events import Event, Trace
-from crewlet.events import catalogue as types
 from crewlet.events.types import RawWebhook
-from crewlet.node import Node
-from crewlet.sources.edge_facts import RECEIVED
-from crewlet.turn import Turn
-from crewlet.web import make_app
+from tests.web.scene import SECRET, Scene
+from tests.web.scene import play as play_company
 
-SECRET = "signing-secret-8f742231b10e8888"
 COMPANY = """
 name: Company C
 roles:
@@ -40,66 +30,8 @@ routes:
 """
 
 
-class Scene:
-    """A node, the turns that it worked, and everything that was published."""
-
-    def __init__(self, node: Node, client: httpx.AsyncClient) -> None:
-        self.node = node
-        self.client = client
-        self.turns: list[tuple[str, str, str]] = []
-        self.events: list[Event] = []
-
-    async def slack(self, event: dict[str, Any], event_id: str = "Ev1") -> int:
-        value = {"token": "old", "type": "event_callback", "event_id": event_id, "event": event}
-        body = json.dumps(value).encode()
-        sent = self.node.edge.facts("slack")[RECEIVED].partition(".")[0]
-        digest = hmac.new(SECRET.encode(), f"v0:{sent}:".encode() + body, hashlib.sha256)
-        headers = {
-            "x-slack-request-timestamp": sent,
-            "x-slack-signature": f"v0={digest.hexdigest()}",
-        }
-        return await self.post("slack", body, headers)
-
-    async def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
-        sent = {"content-type": "application/json", **headers}
-        response = await self.client.post(f"/webhooks/{path}", content=body, headers=sent)
-        await asyncio.sleep(5)
-        return response.status_code
-
-    def skips(self) -> list[str]:
-        return [
-            event.value("reason", str, "")
-            for event in self.events
-            if event.type == types.NOTIFICATION_SKIPPED
-        ]
-
-
 def play(test: Callable[[Scene], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async def turn(given: Turn) -> str:
-            for event in given.events:
-                scene.turns.append(
-                    (given.seat.handle, given.conversation.partition_key, event.body)
-                )
-            return "done"
-
-        broker = MemoryBroker()
-        node = Node(
-            parse_company(COMPANY, env={"SECRET": SECRET}),
-            turn=turn,
-            broker=broker.client("n1"),
-            clock=LoopClock(asyncio.get_running_loop()),
-            web=False,
-            admin=False,
-        )
-        async with node:
-            transport = httpx.ASGITransport(app=make_app(node.edge))
-            async with httpx.AsyncClient(transport=transport, base_url="http://node") as client:
-                scene = Scene(node, client)
-                node.queue.add_listener(lambda topic, event: scene.events.append(event))
-                await test(scene)
-
-    run_virtual(main)
+    play_company(COMPANY, test)
 
 
 MESSAGE = {
