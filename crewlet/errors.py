@@ -72,3 +72,17 @@ class NotRunning(CrewletError):
 
     code = "not_running"
     blame = "caller"
+
+
+class AskRefused(CrewletError):
+    """A question that one seat may not put to another; asking it again changes nothing."""
+
+    code = "ask_refused"
+    blame = "caller"
+
+
+class ReplyRefused(CrewletError):
+    """An answer on a channel that is closed, that is not the seat's own, or that never was."""
+
+    code = "reply_refused"
+    blame = "caller"

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
 from msgspec import Struct, field
 
 from actors.delivery import Ack, Defer, Nak
+from crewlet.errors import AskRefused
 
 __all__ = [
     "Ack",
@@ -77,7 +80,17 @@ class TurnEvent(Struct, frozen=True, kw_only=True):
 
 
 class Desk(Protocol):
-    """What a running turn may ask of the node that runs it."""
+    """What a running turn may ask of the node that runs it. `data` is the folder that the node
+    answers on, None where it does not."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    @property
+    def data(self) -> Path | None: ...
+
+    async def ask(self, handle: str, brief: str) -> Ack:
+        """See `Turn.ask`."""
 
 
 class Turn(Struct, frozen=True, kw_only=True, dict=True):
@@ -107,3 +120,30 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
         """This turn, run by a node: `desk` is no part of its JSON."""
         self.__dict__["desk"] = desk
         return self
+
+    @property
+    def desk(self) -> Desk | None:
+        """The node that runs it; None for a turn that is only looked at."""
+        return self.__dict__.get("desk")
+
+    async def ask(self, handle: str, brief: str) -> Ack:
+        """Ask a colleague, and end the turn: `return await turn.ask("qa", "Is 1.2 fit to go?")`.
+
+        The answer, or that none comes, wakes this seat with an event of type `a2a_message`. A turn
+        that is run again asks the same question once. Raises AskRefused with the reason (a human,
+        nobody, oneself, handed on too often); StoreUnavailable or a BrokerError where it is not
+        known whether it was asked: let the turn fail, and it is asked again.
+        """
+        return await self._at_a_desk().ask(handle, brief)
+
+    def ask_blocking(self, handle: str, brief: str) -> Ack:
+        """`ask`, for a handler that runs in a thread: `return turn.ask_blocking("qa", "...")`."""
+        desk = self._at_a_desk()
+        if asyncio._get_running_loop() is not None:
+            raise RuntimeError("this would stop the node's loop: write `await turn.ask(...)`")
+        return asyncio.run_coroutine_threadsafe(desk.ask(handle, brief), desk.loop).result()
+
+    def _at_a_desk(self) -> Desk:
+        if self.desk is None:
+            raise AskRefused("no node runs this turn: there is nobody to ask")
+        return self.desk

@@ -61,7 +61,8 @@ class AgentTurnStarted(Struct, frozen=True, kw_only=True):
 
 
 class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
-    """`outcome` is ack, nak or defer. A failed turn says why; an acked one has its answer."""
+    """`outcome` is ack, nak or defer. A failed turn says why; an acked one has its answer, and
+    says why somebody who waited for it did not get it."""
 
     turn_id: str
     agent_id: str

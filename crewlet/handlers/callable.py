@@ -22,7 +22,7 @@ from crewlet.handlers.handler import (
     tell_overdue,
     timeout_reason,
 )
-from crewlet.handlers.outcomes import nak, outcome_of, raised
+from crewlet.handlers.outcomes import ended_with, nak, outcome_of, raised
 from crewlet.handlers.strays import Strays
 from crewlet.handlers.threads import run_in_thread
 from crewlet.turn import Nak, Outcome, Turn
@@ -109,7 +109,7 @@ def _outcome(turn: Turn, body: asyncio.Future[Any]) -> Outcome:
     error = body.exception()
     if error is not None:
         log.warning("handler_raised", turn_id=turn.turn_id, seat=turn.seat.handle, exc_info=error)
-        return raised(error)
+        return ended_with(error)
     value = body.result()
     if inspect.iscoroutine(value):
         value.close()

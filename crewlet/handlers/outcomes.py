@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from crewlet.errors import AskRefused
 from crewlet.turn import Ack, Defer, Nak, Outcome
 
 MAX_REASON: Final = 500
@@ -59,6 +60,12 @@ def raised(error: BaseException) -> Nak:
         text = ""
     name = type(error).__name__
     return nak(f"{name}: {text}" if text else name)
+
+
+def ended_with(error: BaseException) -> Outcome:
+    """What becomes of a turn whose body let this out. A question that was refused would be refused
+    again, and 24 more turns would not help: the turn ends, and its answer says why."""
+    return answered(str(error)) if isinstance(error, AskRefused) else raised(error)
 
 
 def reason_of(text: str) -> str:

@@ -61,6 +61,8 @@ def environment(
     kept.pop("TRACEPARENT", None)
     kept["CREWLET_TURN_ID"] = turn.turn_id
     kept["CREWLET_SEAT"] = turn.seat.handle
+    if turn.desk is not None and turn.desk.data is not None:
+        kept["CREWLET_DATA"] = str(turn.desk.data.absolute())
     if turn.traceparent:
         kept["TRACEPARENT"] = turn.traceparent
     return kept

@@ -48,5 +48,5 @@ def steps_of(services: Services) -> Sequence[Step]:
         drop_duplicates,
         Admission(services.clock),
         Holds(services.brakes, nobody_works_it),
-        WorkedBefore(services.ledger, services.queue, services.clock),
+        WorkedBefore(services.ledger, services.queue, services.clock, services.outboxes),
     )

@@ -9,6 +9,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from crewlet.turn import Desk
+
 
 class RunningTurn(Struct):
     """`overdue` says why a turn that should have ended is still seen running."""
@@ -37,6 +39,7 @@ class Turns:
         self._gate = asyncio.Semaphore(max_concurrent)
         self._running: dict[str, RunningTurn] = {}
         self._tallies: dict[str, SeatTally] = {}
+        self._desks: dict[str, Desk] = {}
 
     @property
     def full(self) -> bool:
@@ -49,11 +52,15 @@ class Turns:
         async with self._gate:
             yield
 
-    def started(self, turn: RunningTurn) -> None:
+    def started(self, turn: RunningTurn, desk: Desk | None = None) -> None:
+        """`desk` is what it may ask of the node, by way of a process of its own too."""
         self._running[turn.turn_id] = turn
+        if desk is not None:
+            self._desks[turn.turn_id] = desk
 
     def ended(self, turn_id: str, at: datetime) -> None:
         turn = self._running.pop(turn_id, None)
+        self._desks.pop(turn_id, None)
         if turn is not None:
             tally = self._tallies.setdefault(turn.seat, SeatTally())
             tally.turns += 1
@@ -63,6 +70,10 @@ class Turns:
         """The turn's outcome is decided, but its handler has not let go."""
         if turn_id in self._running:
             self._running[turn_id].overdue = reason
+
+    def desk_of(self, turn_id: str) -> Desk | None:
+        """That of a turn which runs here."""
+        return self._desks.get(turn_id)
 
     def running(self, seat: str) -> RunningTurn | None:
         return next((turn for turn in self._running.values() if turn.seat == seat), None)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import Struct
 
 from actors.ports import Clock
 from crewlet.company import Company
+from crewlet.inbound.desk import Asks
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.outbox import Outbox
 from crewlet.inbound.running import Turns
 from crewlet.inbound.work import Brakes
 from crewlet.queue import Publisher
 
 
 class Services(Struct, frozen=True):
-    """`company` is read anew for each partition: a revision may have come."""
+    """`company` is read anew for each partition: a revision may have come. `asks` is where turns
+    ask colleagues, `outboxes` what they owe to others, `data` the folder that the node answers on
+    where it does."""
 
     company: Callable[[], Company]
     node_id: str
@@ -26,3 +31,6 @@ class Services(Struct, frozen=True):
     turns: Turns
     clock: Clock
     brakes: Brakes
+    asks: Asks | None = None
+    outboxes: tuple[Outbox, ...] = ()
+    data: Path | None = None

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, field
 
 from actors.delivery import Ack, Defer, Nak
 from actors.delivery import Outcome as Settled
@@ -23,9 +23,11 @@ from crewlet.errors import CrewletError, StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
-from crewlet.handlers.outcomes import outcome_of, raised
+from crewlet.handlers.outcomes import ended_with, outcome_of
 from crewlet.inbound.build_turn import build_turn
+from crewlet.inbound.desk import TurnDesk, asker_of
 from crewlet.inbound.letters import event_of
+from crewlet.inbound.outbox import Finished
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import Work
@@ -39,12 +41,15 @@ log = structlog.get_logger(__name__)
 
 
 class Attempt(Struct, frozen=True):
-    """A turn that runs: what it was made of, and when it began."""
+    """A turn that runs: what it was made of, and when it began. `notes` are what its end has to
+    say beside the outcome."""
 
     turn: Turn
     work: Work
     trace: Trace
     started: datetime
+    desk: TurnDesk
+    notes: list[str] = field(default_factory=list)
 
     @property
     def handle(self) -> str:
@@ -63,7 +68,8 @@ class TurnRun:
         attempt = self._begun(work)
         turns, turn = self._services.turns, attempt.turn
         key = work.letters[0].key
-        turns.started(RunningTurn(turn.turn_id, attempt.handle, key, attempt.started))
+        running = RunningTurn(turn.turn_id, attempt.handle, key, attempt.started)
+        turns.started(running, attempt.desk)
         try:
             await self._record(types.AGENT_TURN_STARTED, attempt.trace, _started(attempt))
             reached("before_turn")
@@ -75,6 +81,7 @@ class TurnRun:
             self._queue.record_soon(self._completion(attempt, cut))
             raise
         finally:
+            attempt.desk.close()
             turns.ended(turn.turn_id, self._clock.now())
         completion = self._completion(attempt, settled)
         try:
@@ -95,7 +102,9 @@ class TurnRun:
             trace=trace,
             deadline=started + timedelta(seconds=work.timeout_s),
         )
-        return Attempt(turn, work, trace, started)
+        asker = asker_of(turn, work.letters, trace)
+        desk = TurnDesk(asker, self._services.asks, self._services.data)
+        return Attempt(turn.at(desk), work, trace, started, desk)
 
     async def _handled(self, attempt: Attempt) -> Outcome:
         """The handler's outcome, in text that the record can carry; whatever it raises is a
@@ -106,7 +115,7 @@ class TurnRun:
             return outcome_of(await handler(attempt.turn))
         except Exception as error:
             log.exception("handler_raised", seat=attempt.handle, turn=attempt.turn.turn_id)
-            return raised(error)
+            return ended_with(error)
 
     # -- how it ends ------------------------------------------------------------------
 
@@ -124,8 +133,9 @@ class TurnRun:
         Fenced where the seat is somebody else's."""
         turn = attempt.turn
         for _ in range(LEDGER_TRIES):
-            reached("before_complete")
             try:
+                await self._keep(attempt, outcome)
+                reached("before_complete")
                 await self._services.ledger.record(
                     attempt.handle,
                     [event.id for event in turn.events],
@@ -142,9 +152,29 @@ class TurnRun:
                 await asyncio.sleep(LEDGER_RETRY_S)
                 continue
             reached("after_complete_before_ack")
+            await self._send(attempt)
             await self._follow(attempt)
             return outcome
         return Defer(reason="the ledger did not say whether it recorded the turn")
+
+    async def _keep(self, attempt: Attempt, outcome: Ack) -> None:
+        """What the turn owes to others is written down first: a node that dies after the
+        completion leaves it to whoever comes next."""
+        fence = attempt.work.partition.fence
+        finished = Finished(
+            handle=attempt.handle,
+            turn_id=attempt.turn.turn_id,
+            letters=attempt.work.letters,
+            answer=outcome.answer or "",
+            trace=attempt.trace,
+            at=self._clock.now(),
+            epoch=fence.epoch if fence is not None else 0,
+        )
+        attempt.notes[:] = [await outbox.keep(finished) for outbox in self._services.outboxes]
+
+    async def _send(self, attempt: Attempt) -> None:
+        for outbox in self._services.outboxes:
+            attempt.notes.append(await outbox.send(attempt.handle, attempt.work.letters))
 
     async def _follow(self, attempt: Attempt) -> None:
         """Who worked a conversation is in it. Unwritten, it costs a later wake, not this one."""
@@ -166,7 +196,7 @@ class TurnRun:
             conversation_key=turn.conversation.conversation_identity,
             outcome=type(outcome).__name__.lower(),
             answer=outcome.answer if isinstance(outcome, Ack) else None,
-            reason="" if isinstance(outcome, Ack) else outcome.reason,
+            reason=_noted(attempt) if isinstance(outcome, Ack) else outcome.reason,
             failed=isinstance(outcome, Nak),
             duration_s=(now - attempt.started).total_seconds(),
         )
@@ -186,6 +216,10 @@ class TurnRun:
     async def _record(self, event_type: str, trace: Trace, body: Struct) -> None:
         at = self._clock.now()
         await self._queue.record(Event.new(event_type, at=at, trace=trace, body=body))
+
+
+def _noted(attempt: Attempt) -> str:
+    return "; ".join(dict.fromkeys(note for note in attempt.notes if note))
 
 
 def _started(attempt: Attempt) -> AgentTurnStarted:

@@ -1,0 +1,78 @@
+"""What one running turn may ask of its node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from actors.delivery import Ack, Letter
+from crewlet.errors import AskRefused
+from crewlet.events import Trace
+from crewlet.inbound.ids import work_key
+from crewlet.inbound.letters import event_of
+from crewlet.turn import Turn
+
+
+class Asker(Struct, frozen=True, kw_only=True):
+    """A turn that asks: how far its work has been handed on already, and by whom."""
+
+    handle: str
+    turn_id: str
+    work_key: str
+    depth: int
+    chain: tuple[str, ...]
+    trace: Trace
+    conversation: str = ""
+
+
+class Asks(Protocol):
+    """Where questions to colleagues go."""
+
+    async def ask(self, asker: Asker, ordinal: int, handle: str, brief: str) -> str:
+        """The id of the channel that the turn's `ordinal`-th question is asked on: asked once,
+        however often the turn runs. AskRefused; StoreUnavailable or a BrokerError where it is
+        not known, and then it may be asked again."""
+
+
+class TurnDesk:
+    """From the start of a turn to its end. `data` is the folder that the node answers on."""
+
+    def __init__(self, asker: Asker, asks: Asks | None, data: Path | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.data = data
+        self._asker = asker
+        self._asks = asks
+        self._asked = 0
+        self._over = False
+
+    async def ask(self, handle: str, brief: str) -> Ack:
+        """A refusal counts: the next question has the same number in every run of the turn."""
+        number, self._asked = self._asked, self._asked + 1
+        if self._over:
+            raise AskRefused("the turn is over: ask before it ends")
+        if self._asks is None:
+            raise AskRefused("this node has nobody to ask: it runs without colleagues")
+        channel = await self._asks.ask(self._asker, number, handle, brief)
+        return Ack(answer=f"asked {handle} on channel {channel}; the answer will wake this seat")
+
+    def close(self) -> None:
+        """The turn is over; what its handler left behind asks nothing more in its name."""
+        self._over = True
+
+
+def asker_of(turn: Turn, letters: Sequence[Letter], trace: Trace) -> Asker:
+    """Depth and chain are those of the constituent that was handed on most often."""
+    deepest = max((event_of(letter) for letter in letters), key=lambda one: one.delegation_depth)
+    return Asker(
+        handle=turn.seat.handle,
+        turn_id=turn.turn_id,
+        work_key=work_key(event.id for event in turn.events),
+        depth=deepest.delegation_depth,
+        chain=deepest.delegation_chain,
+        trace=trace,
+        conversation=turn.conversation.conversation_identity,
+    )
