@@ -22,8 +22,9 @@ class Violation(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """The numbers that promises are measured by; seconds. `excuse`: what is known to be missed
-    (docs/reliability.md) is counted instead of failed."""
+    """The numbers that promises are measured by; seconds. `lost_s`: a question that was lost with
+    the line is given up after so long, and until then nobody knows. `excuse`: what is known to be
+    missed (docs/reliability.md) is counted instead of failed."""
 
     ttl_s: float = 20.0
     valid_s: float = 17.0
@@ -34,6 +35,7 @@ class Rules(Struct, frozen=True):
     max_batch: int = MAX_BATCH
     backoff: Backoff = Backoff()
     reclaim_s: float = 3.0
+    lost_s: float = 5.0
     lift_s: float = 1.0
     graceful_s: float = 1.0
     excuse: bool = True

@@ -187,7 +187,8 @@ class Liveness(Checker):
                 continue
             if holder and alive.get(holder) and not (landed and owner == holder):
                 orphans[place] = self._orphans.get(place, max(now, since))
-                self._judge(place, now, max(orphans[place], since, self.calm or 0.0))
+                calm = (self.calm or 0.0) + self.rules.lost_s
+                self._judge(place, now, max(orphans[place], since, calm))
         self._orphans = orphans
 
     def _judge(self, place: tuple[str, int], now: float, since: float) -> None:
