@@ -22,6 +22,7 @@ import structlog
 from crewlet.broker import launch, server_files
 from crewlet.broker.cluster import Membership
 from crewlet.broker.dial import Address
+from crewlet.broker.disk import LOOK_S, DiskWatch
 from crewlet.broker.settings import Sync
 from crewlet.broker.store_lock import StoreLock
 from crewlet.errors import BrokerRefused
@@ -208,7 +209,7 @@ class EmbeddedServer:
         delay_s = BACKOFF_S[0]
         while (child := self._child) is not None:
             since = time.monotonic()
-            code = await child.wait()
+            code = await self._outlived(child)
             self._up = False
             if time.monotonic() - since > HEALTHY_S:
                 delay_s = BACKOFF_S[0]
@@ -216,6 +217,28 @@ class EmbeddedServer:
             await asyncio.sleep(delay_s)
             delay_s = min(BACKOFF_S[1], 2 * delay_s)
             await self._respawn()
+
+    async def _outlived(self, child: asyncio.subprocess.Process) -> int:
+        """The child's code when it has ended. One that met a full disk is ended when there is
+        room again: it writes nothing more by itself."""
+        disk = DiskWatch(self._folder / server_files.LOG, self._folder)
+        ended = asyncio.ensure_future(child.wait())
+        try:
+            while not ended.done():
+                await asyncio.wait({ended}, timeout=LOOK_S)
+                match disk.look():
+                    case "full":
+                        log.critical(
+                            "broker_disk_full",
+                            folder=str(self._folder),
+                            note="nothing is stored now; it goes on by itself when there is room",
+                        )
+                    case "room again" if not ended.done():
+                        log.warning("broker_disk_has_room", pid=child.pid)
+                        child.terminate()
+            return await ended
+        finally:
+            ended.cancel()
 
     async def _respawn(self) -> None:
         """Until a server runs again: on its old port, so that clients find it by themselves,

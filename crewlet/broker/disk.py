@@ -1,0 +1,73 @@
+"""A full disk: the server gives up what it could not write, and takes it up in a new process only.
+
+Measured on nats-server 2.15.1: after one write that found no space the stream answers no publish
+any more, also when there is space again; what it had acknowledged stays readable, and a server
+that is started again on the folder goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+LOOK_S: Final = 2.0
+"""How often it is looked for."""
+
+ROOM_BYTES: Final = 64 * 2**20
+"""Enough for the largest message several times over; of a small disk a quarter is enough."""
+
+MOST_READ: Final = 256 * 1024
+
+_FULL: Final = ("no space left on device", "disk quota exceeded", "out of space")
+
+Finding: TypeAlias = Literal["fine", "full", "still full", "room again"]
+
+
+def finding(lines: str, *, was_full: bool, free: int, total: int) -> Finding:
+    """What new lines of the server's log and the disk's `free` and `total` bytes tell."""
+    said = any(words in lines for words in _FULL)
+    if not was_full:
+        return "full" if said else "fine"
+    return "room again" if free >= min(ROOM_BYTES, total // 4) else "still full"
+
+
+class DiskWatch:
+    """Reads a server's log as it grows, from where it stands now."""
+
+    def __init__(
+        self,
+        log: Path,
+        folder: Path,
+        usage: Callable[[Path], tuple[int, int, int]] = shutil.disk_usage,
+    ) -> None:
+        self._log = log
+        self._folder = folder
+        self._usage = usage
+        self._read_to = _size(log)
+        self.full = False
+
+    def look(self) -> Finding:
+        """What is new; reads a few kilobytes of a log at most."""
+        total, _, free = self._usage(self._folder)
+        found = finding(self._new_lines(), was_full=self.full, free=free, total=total)
+        self.full = found in ("full", "still full")
+        return found
+
+    def _new_lines(self) -> str:
+        size = _size(self._log)
+        begin = 0 if size < self._read_to else max(self._read_to, size - MOST_READ)
+        self._read_to = size
+        with contextlib.suppress(OSError), self._log.open("rb") as file:
+            file.seek(begin)
+            return file.read(size - begin).decode(errors="replace").lower()
+        return ""
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
