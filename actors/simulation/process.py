@@ -194,10 +194,12 @@ class Process(SimulatedLoop):
         if not self.alive:
             return
         self.alive = False
+        begun = list(self._ready)  # a task that has not run a line yet hangs on its call alone
         self._ready.clear()
         self._late_mail.clear()
         self._late_timers.clear()
         self._close()
+        begun.clear()
         # What killed it at a failpoint runs now, and is closed when it has come to a stop.
         self.world.call_soon(self._close)
 
