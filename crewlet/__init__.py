@@ -11,8 +11,9 @@ from crewlet.version import __version__
 
 if TYPE_CHECKING:
     from crewlet.company import Company, NodeSettings, load_company
+    from crewlet.errors import TurnStopped
     from crewlet.node import Node
-    from crewlet.turn import Ack, Defer, Nak, Outcome, Turn, TurnEvent
+    from crewlet.turn import Ack, Defer, Nak, Outcome, Turn, TurnEvent, Unavailable
 
 _HOME = {
     "Ack": "crewlet.turn",
@@ -24,6 +25,8 @@ _HOME = {
     "Outcome": "crewlet.turn",
     "Turn": "crewlet.turn",
     "TurnEvent": "crewlet.turn",
+    "TurnStopped": "crewlet.errors",
+    "Unavailable": "crewlet.turn",
     "load_company": "crewlet.company",
 }
 
@@ -37,6 +40,8 @@ __all__ = [
     "Outcome",
     "Turn",
     "TurnEvent",
+    "TurnStopped",
+    "Unavailable",
     "__version__",
     "load_company",
 ]

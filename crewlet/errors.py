@@ -67,6 +67,13 @@ class NodeRefused(CrewletError):
     blame = "node"
 
 
+class TurnStopped(CrewletError):
+    """A person asked the running turn to stop. A handler lets it out; its turn ends with it."""
+
+    code = "turn_stopped"
+    blame = "caller"
+
+
 class NotRunning(CrewletError):
     """No node answers on the data folder's socket."""
 

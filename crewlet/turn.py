@@ -92,6 +92,12 @@ class Desk(Protocol):
     async def ask(self, handle: str, brief: str) -> Ack:
         """See `Turn.ask`."""
 
+    def checkpoint(self) -> None:
+        """Raise TurnStopped where a person has asked the turn to stop. From any thread."""
+
+    async def stopping(self) -> None:
+        """Return once a person has asked the turn to stop."""
+
 
 class Turn(Struct, frozen=True, kw_only=True, dict=True):
     """What a handler is asked to do, once per conversation and drain.
@@ -125,6 +131,19 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
     def desk(self) -> Desk | None:
         """The node that runs it; None for a turn that is only looked at."""
         return self.__dict__.get("desk")
+
+    def checkpoint(self) -> None:
+        """Raise `crewlet.TurnStopped` once a person has asked this turn to stop: call it where
+        the work may end, from any thread. Let it out: the turn ends then, and counts as worked."""
+        if self.desk is not None:
+            self.desk.checkpoint()
+
+    async def stopping(self) -> None:
+        """Return once a person has asked this turn to stop: for those who wait meanwhile."""
+        if self.desk is None:
+            await asyncio.get_running_loop().create_future()
+        else:
+            await self.desk.stopping()
 
     async def ask(self, handle: str, brief: str) -> Ack:
         """Ask a colleague, and end the turn: `return await turn.ask("qa", "Is 1.2 fit to go?")`.

@@ -87,10 +87,14 @@ ACTS: Final = (
         words="seat pause",
         about="Let a seat rest, on whatever node, until resume.",
         more="It outlives nodes: whoever works the seat next rests as well. Each change is "
-        "published once, as seat_paused and seat_resumed.",
-        params=(handle(),),
+        "published once, as seat_paused and seat_resumed. With --stop-running, also later, the "
+        "turn that runs ends at its next checkpoint, and what woke it counts as worked.",
+        params=(
+            handle(),
+            click.Option(["--stop-running"], is_flag=True, help="End the turn that runs, too."),
+        ),
         columns=DONE,
-        examples="seat pause dev",
+        examples="seat pause dev\nseat pause dev --stop-running",
     ),
     Act(
         words="seat resume",

@@ -61,8 +61,9 @@ class AgentTurnStarted(Struct, frozen=True, kw_only=True):
 
 
 class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
-    """`outcome` is ack, nak or defer. A failed turn says why; an acked one has its answer, and
-    says why somebody who waited for it did not get it."""
+    """`outcome` is ack, nak, defer, unavailable (the provider is away) or stopped (by a person).
+    A failed turn says why; an acked one has its answer, and says why somebody who waited for it
+    did not get it."""
 
     turn_id: str
     agent_id: str
@@ -73,6 +74,7 @@ class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
     answer: str | None = None
     reason: str = ""
     failed: bool = False
+    stopped: bool = False
     duration_s: float = 0.0
 
 
@@ -128,11 +130,13 @@ class OperatorActed(Struct, frozen=True, kw_only=True):
 
 
 class SeatPaused(Struct, frozen=True, kw_only=True):
-    """A person let a seat rest, once for each change. The seat is `agent_role`, as everywhere."""
+    """A person let a seat rest, once for each change; once more when a pause is amended to stop
+    the running turn. The seat is `agent_role`, as everywhere."""
 
     actor: str
     agent_role: str
     summary: str
+    stop_running: bool = False
 
 
 class SeatResumed(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from crewlet.errors import TurnStopped
 from crewlet.handlers.handler import (
     OnOverdue,
     bound,
@@ -46,6 +47,8 @@ class CallableHandler:
         strays: Strays | None = None,
     ) -> None:
         self._function = function
+        self.available: object = getattr(function, "available", None)
+        """The function's own probe (crewlet.handlers.handler.probe_of), where it has one."""
         self._timeout_s = timeout_s
         self._on_overdue = on_overdue
         self._strays = strays if strays is not None else Strays()
@@ -107,6 +110,8 @@ def _outcome(turn: Turn, body: asyncio.Future[Any]) -> Outcome:
     if body.cancelled():
         return nak("CancelledError: the handler cancelled itself")
     error = body.exception()
+    if isinstance(error, TurnStopped):
+        raise error
     if error is not None:
         log.warning("handler_raised", turn_id=turn.turn_id, seat=turn.seat.handle, exc_info=error)
         return ended_with(error)

@@ -23,15 +23,12 @@ from crewlet.handlers.handler import (
     timeout_reason,
 )
 from crewlet.handlers.lines import Lines
-from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, answered, nak, raised, reason_of
+from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, nak, raised, reason_of, said
 from crewlet.handlers.process import ChildProcess
 from crewlet.handlers.program import argv, environment
-from crewlet.turn import Ack, Defer, Outcome, Turn
+from crewlet.turn import Defer, Outcome, Turn, Unavailable
 
 log = structlog.get_logger()
-
-EXIT_DEFER: Final = 75
-"""EX_TEMPFAIL of sysexits.h: not now, not here."""
 
 KILL_GRACE_S: Final = 5.0
 """How long a killed process may take before somebody is told (it sits in the kernel)."""
@@ -40,8 +37,9 @@ KILL_GRACE_S: Final = 5.0
 class CommandHandler:
     """Runs one process a turn, in a process group that never outlives the call.
 
-    Exit 0 is Ack with stdout as the answer, 75 is Defer, everything else Nak; the last line of
-    stderr is the reason. A timeout or a cancellation ends the group: SIGTERM, then SIGKILL.
+    Exit 0 is Ack with stdout as the answer (or the outcome that it writes there as JSON), 75 is
+    Defer, 69 Unavailable, everything else Nak; the last line of stderr is the reason. A timeout,
+    a cancellation or a person's stop ends the group: SIGTERM, then SIGKILL.
     """
 
     def __init__(
@@ -84,11 +82,17 @@ class CommandHandler:
         return child
 
     async def _supervise(self, turn: Turn, child: ChildProcess) -> Outcome:
-        if not await child.exited(bound(self._timeout_s)):
+        stop = asyncio.ensure_future(turn.stopping())
+        try:
+            exited = await child.exited(bound(self._timeout_s), stop)
+        finally:
+            stop.cancel()
+        if not exited:
             await self._end(turn, child)
-            await child.finish()
-            return nak(timeout_reason(self._timeout_s))
         await child.finish()
+        if not exited:
+            turn.checkpoint()  # a person wanted it to stop, and it has
+            return nak(timeout_reason(self._timeout_s))
         if child.stdout_cut:
             _log(turn, "handler_answer_cut", most=MAX_ANSWER_BYTES)
         return _outcome(child)
@@ -112,11 +116,15 @@ class CommandHandler:
 def _outcome(child: ChildProcess) -> Outcome:
     code, last = child.exit_code, child.stderr.last
     if code == 0:
-        text = child.stdout.decode("utf-8", "replace").strip()
-        return answered(text) if text else Ack()
+        return said(child.stdout.decode("utf-8", "replace").strip())
     ended = _signal_name(-code) if code is not None and code < 0 else f"exit {code}"
     reason = f"{ended}: {last}" if last else ended
-    return Defer(reason=reason_of(reason)) if code == EXIT_DEFER else nak(reason)
+    match code:
+        case process.EX_TEMPFAIL:
+            return Defer(reason=reason_of(reason))
+        case process.EX_UNAVAILABLE:
+            return Unavailable(reason=reason_of(reason))
+    return nak(reason)
 
 
 def _signal_name(number: int) -> str:

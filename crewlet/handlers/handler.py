@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 import structlog
 
-from crewlet.turn import Outcome, Turn
+from crewlet.turn import Outcome, Turn, Unavailable
 
 log = structlog.get_logger()
 
@@ -20,10 +20,24 @@ class Handler(Protocol):
     """The work of a seat.
 
     A call returns once the body has really ended, so that no two bodies of a seat overlap.
-    It always returns an outcome; nothing but `asyncio.CancelledError` comes out of it.
+    It always returns an outcome; nothing comes out of it but `asyncio.CancelledError`, and
+    `TurnStopped` where a person asked the turn to stop.
+
+    It may have a probe beside it, `async def available(self) -> Unavailable | None`: whether what
+    it needs is there, asked while its seat is held because it was not. It should cost little.
     """
 
     async def __call__(self, turn: Turn) -> Outcome: ...
+
+
+Probe: TypeAlias = Callable[[], Awaitable[Unavailable | None]]
+"""None: it is there, as far as can be seen without a turn."""
+
+
+def probe_of(handler: Handler) -> Probe | None:
+    """The handler's probe; None where it has none."""
+    probe = getattr(handler, "available", None)
+    return probe if callable(probe) else None
 
 
 class HandlerSpec(Protocol):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
+
+import msgspec
 
 from crewlet.errors import AskRefused
-from crewlet.turn import Ack, Defer, Nak, Outcome
+from crewlet.turn import Ack, Defer, Nak, Outcome, Unavailable
 
 MAX_REASON: Final = 500
 """Characters of a reason: it goes into events, logs and dead letters."""
@@ -16,7 +18,7 @@ MAX_ANSWER_BYTES: Final = 1024 * 1024
 
 CUT: Final = " [cut]"
 
-_ACCEPTED: Final = "None, text, Ack, Nak or Defer"
+_ACCEPTED: Final = "None, text, Ack, Nak, Defer or Unavailable"
 
 
 def outcome_of(value: object) -> Outcome:
@@ -33,8 +35,10 @@ def outcome_of(value: object) -> Outcome:
         case Nak(reason=str() as reason):
             return nak(reason)
         case Defer(reason=str() as reason):
-            return _deferred(reason, value.retry_after_s)
-        case Ack() | Nak() | Defer():
+            return _at_its_time(Defer, reason, value.retry_after_s)
+        case Unavailable(reason=str() as reason):
+            return _at_its_time(Unavailable, reason, value.retry_after_s)
+        case Ack() | Nak() | Defer() | Unavailable():
             return nak(f"the handler's {type(value).__name__} does not hold text")
         case _:
             return nak(f"the handler returned {type(value).__name__}, not {_ACCEPTED}")
@@ -74,9 +78,36 @@ def reason_of(text: str) -> str:
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - len(CUT)] + CUT
 
 
-def _deferred(reason: str, retry_after_s: object) -> Outcome:
-    if isinstance(retry_after_s, bool) or not isinstance(retry_after_s, int | float):
-        return nak(f"the handler's Defer has retry_after_s={retry_after_s!r}, not seconds")
-    if not math.isfinite(retry_after_s) or retry_after_s < 0:
-        return nak(f"the handler's Defer has retry_after_s={retry_after_s!r}, not seconds")
-    return Defer(reason=reason_of(reason), retry_after_s=float(retry_after_s))
+def said(text: str) -> Outcome:
+    """What a command wrote: an outcome where it is a JSON object whose `type` is the name of one
+    (`{"type": "unavailable", "reason": "no quota", "retry_after_s": 60}`), else the answer."""
+    if not text.startswith("{"):
+        return answered(text) if text else Ack()
+    try:
+        written = msgspec.json.decode(text, type=dict[str, object])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return answered(text)
+    if written.get("type") not in _TAGS:
+        return answered(text)
+    try:
+        return outcome_of(msgspec.convert(written, type=_Said))
+    except msgspec.ValidationError as error:
+        return nak(f"the command's outcome does not fit: {error}")
+
+
+_Said: TypeAlias = Ack | Nak | Defer | Unavailable
+_TAGS: Final = frozenset(each.__struct_config__.tag for each in (Ack, Nak, Defer, Unavailable))
+
+
+def _at_its_time(
+    kind: type[Defer] | type[Unavailable], reason: str, retry_after_s: object
+) -> Outcome:
+    if (
+        isinstance(retry_after_s, bool)
+        or not isinstance(retry_after_s, int | float)
+        or not math.isfinite(retry_after_s)
+        or retry_after_s < 0
+    ):
+        name = kind.__name__
+        return nak(f"the handler's {name} has retry_after_s={retry_after_s!r}, not seconds")
+    return kind(reason=reason_of(reason), retry_after_s=float(retry_after_s))

@@ -13,6 +13,10 @@ from typing import Final, cast
 from crewlet.handlers.deathsig import dies_with_parent
 from crewlet.handlers.lines import Lines
 
+EX_UNAVAILABLE: Final = 69
+EX_TEMPFAIL: Final = 75
+"""Of sysexits.h: a service is unavailable; not now, not here."""
+
 TERM_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL."""
 
@@ -64,9 +68,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._stdin.write(data)
         self._stdin.write_eof()
 
-    async def exited(self, timeout_s: float | None) -> bool:
-        """Whether the process (not its group) ended within `timeout_s`."""
-        await asyncio.wait({self._exited}, timeout=timeout_s)
+    async def exited(
+        self, timeout_s: float | None, unless: asyncio.Future[None] | None = None
+    ) -> bool:
+        """Whether the process (not its group) ended within `timeout_s`, and before `unless`."""
+        waited = {self._exited} if unless is None else {self._exited, unless}
+        await asyncio.wait(waited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         return self._exited.done()
 
     async def finish(self) -> None:

@@ -10,10 +10,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from actors.delivery import Ack, Letter
-from crewlet.errors import AskRefused
+from crewlet.errors import AskRefused, TurnStopped
 from crewlet.events import Trace
 from crewlet.inbound.ids import work_key
 from crewlet.inbound.letters import event_of
+from crewlet.inbound.running import Turns
 from crewlet.turn import Turn
 
 
@@ -39,13 +40,17 @@ class Asks(Protocol):
 
 
 class TurnDesk:
-    """From the start of a turn to its end. `data` is the folder that the node answers on."""
+    """From the start of a turn to its end. `data` is the folder that the node answers on, `turns`
+    know whether a person wants it to stop."""
 
-    def __init__(self, asker: Asker, asks: Asks | None, data: Path | None = None) -> None:
+    def __init__(
+        self, asker: Asker, asks: Asks | None, turns: Turns, data: Path | None = None
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.data = data
         self._asker = asker
         self._asks = asks
+        self._turns = turns
         self._asked = 0
         self._over = False
 
@@ -58,6 +63,14 @@ class TurnDesk:
             raise AskRefused("this node has nobody to ask: it runs without colleagues")
         channel = await self._asks.ask(self._asker, number, handle, brief)
         return Ack(answer=f"asked {handle} on channel {channel}; the answer will wake this seat")
+
+    def checkpoint(self) -> None:
+        """Called from any thread: it reads, and nothing else."""
+        if by := self._turns.stopped_by(self._asker.turn_id):
+            raise TurnStopped(f"{by} stopped this turn")
+
+    async def stopping(self) -> None:
+        await self._turns.stopping(self._asker.turn_id)
 
     def close(self) -> None:
         """The turn is over; what its handler left behind asks nothing more in its name."""

@@ -8,15 +8,18 @@ fall out that need no turn: what the ledger has. What is left waits for a slot, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
-from actors.delivery import Ack, Outcome, Partition, Partly
+from actors.delivery import Ack, Defer, Outcome, Partition, Partly
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.admission import Admission
 from crewlet.inbound.steps.duplicates import drop_duplicates
-from crewlet.inbound.steps.holds import Holds, nobody_works_it
+from crewlet.inbound.steps.holds import AGAIN_S, Holds, nobody_works_it
 from crewlet.inbound.steps.worked import WorkedBefore
 from crewlet.inbound.turn_run import TurnRun
 from crewlet.inbound.work import AtWork, Step, Work
+
+STOPPED: Final = "a person paused the seat and stopped its turn"
 
 
 class Dispatch:
@@ -38,8 +41,14 @@ class Dispatch:
                 return Ack()
         async with self._turns.slot():
             # Asked again: the steps and the wait for a slot took their time.
-            outcome = await self._admission(work) or await self._turn.run(work)
+            outcome = await self._admission(work) or self._halted(work)
+            outcome = outcome or await self._turn.run(work)
         return work.outcome(outcome)
+
+    def _halted(self, work: Work) -> Defer | None:
+        """A person stops this seat's turns: one that has not begun does not begin."""
+        halted = self._turns.halted(work.seat.handle)
+        return Defer(STOPPED, retry_after_s=AGAIN_S) if halted else None
 
 
 def steps_of(services: Services) -> Sequence[Step]:

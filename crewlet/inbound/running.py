@@ -13,13 +13,15 @@ from crewlet.turn import Desk
 
 
 class RunningTurn(Struct):
-    """`overdue` says why a turn that should have ended is still seen running."""
+    """`overdue` says why a turn that should have ended is still seen running, `stopped_by` who
+    asked it to stop."""
 
     turn_id: str
     seat: str
     conversation: str
     started_at: datetime
     overdue: str = ""
+    stopped_by: str = ""
 
 
 class SeatTally(Struct):
@@ -40,6 +42,8 @@ class Turns:
         self._running: dict[str, RunningTurn] = {}
         self._tallies: dict[str, SeatTally] = {}
         self._desks: dict[str, Desk] = {}
+        self._halted: set[str] = set()
+        self._told: dict[str, asyncio.Event] = {}
 
     @property
     def full(self) -> bool:
@@ -55,11 +59,13 @@ class Turns:
     def started(self, turn: RunningTurn, desk: Desk | None = None) -> None:
         """`desk` is what it may ask of the node, by way of a process of its own too."""
         self._running[turn.turn_id] = turn
+        self._told[turn.turn_id] = asyncio.Event()
         if desk is not None:
             self._desks[turn.turn_id] = desk
 
     def ended(self, turn_id: str, at: datetime) -> None:
         turn = self._running.pop(turn_id, None)
+        self._told.pop(turn_id, None)
         self._desks.pop(turn_id, None)
         if turn is not None:
             tally = self._tallies.setdefault(turn.seat, SeatTally())
@@ -70,6 +76,39 @@ class Turns:
         """The turn's outcome is decided, but its handler has not let go."""
         if turn_id in self._running:
             self._running[turn_id].overdue = reason
+
+    # -- stopped by a person ------------------------------------------------------------
+
+    def halt(self, seat: str, by: str) -> bool:
+        """Ask the seat's running turn to stop, and start none of it until `go_on`. Whether one
+        runs that was not asked before."""
+        self._halted.add(seat)
+        turn = self.running(seat)
+        if turn is None or turn.stopped_by:
+            return False
+        turn.stopped_by = by
+        self._told[turn.turn_id].set()
+        return True
+
+    def go_on(self, seat: str) -> None:
+        """Turns of the seat may start again. One that was asked to stop stays asked."""
+        self._halted.discard(seat)
+
+    def halted(self, seat: str) -> bool:
+        return seat in self._halted
+
+    def stopped_by(self, turn_id: str) -> str:
+        """Who asked the turn to stop; empty where nobody did."""
+        turn = self._running.get(turn_id)
+        return turn.stopped_by if turn is not None else ""
+
+    async def stopping(self, turn_id: str) -> None:
+        """Return once the turn was asked to stop; at once where it does not run."""
+        told = self._told.get(turn_id)
+        if told is not None:
+            await told.wait()
+
+    # -- who asks -----------------------------------------------------------------------
 
     def desk_of(self, turn_id: str) -> Desk | None:
         """That of a turn which runs here."""

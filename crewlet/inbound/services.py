@@ -12,6 +12,7 @@ from crewlet.company import Company
 from crewlet.inbound.desk import Asks
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.outages import Outages
 from crewlet.inbound.outbox import Outbox
 from crewlet.inbound.running import Turns
 from crewlet.inbound.work import Brakes
@@ -31,6 +32,7 @@ class Services(Struct, frozen=True):
     turns: Turns
     clock: Clock
     brakes: Brakes
+    outages: Outages
     asks: Asks | None = None
     outboxes: tuple[Outbox, ...] = ()
     data: Path | None = None

@@ -19,9 +19,10 @@ from actors.failpoints import reached
 from actors.ports import BrokerError
 from actors.tenure import Fenced
 from crewlet import topics
-from crewlet.errors import CrewletError, StoreUnavailable
+from crewlet.errors import CrewletError, StoreUnavailable, TurnStopped
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
+from crewlet.events.interruptions import AgentTurnStopped
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
 from crewlet.handlers.outcomes import ended_with, outcome_of
 from crewlet.inbound.build_turn import build_turn
@@ -31,7 +32,9 @@ from crewlet.inbound.outbox import Finished
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import Work
-from crewlet.turn import Outcome, Turn
+from crewlet.turn import Outcome, Turn, Unavailable
+
+STOPPED: Final = "stopped"
 
 LEDGER_RETRY_S: Final = 1.0
 LEDGER_TRIES: Final = 30
@@ -56,6 +59,23 @@ class Attempt(Struct, frozen=True):
         return self.work.seat.handle
 
 
+class Stopped(Struct, frozen=True):
+    """A person ended the turn: no outcome of its handler's."""
+
+    by: str
+
+
+class Ending(Struct, frozen=True):
+    """What becomes of the turn's mail, and the word for it in the record."""
+
+    settled: Settled
+    word: str
+
+    @property
+    def stopped(self) -> bool:
+        return self.word == STOPPED
+
+
 class TurnRun:
     """Runs turns, for every seat of the node."""
 
@@ -75,23 +95,23 @@ class TurnRun:
             reached("before_turn")
             outcome = await self._handled(attempt)
             reached("after_effect")
-            settled = await self._end(attempt, outcome)
+            ending = await self._end(attempt, outcome)
         except asyncio.CancelledError:
-            cut = Defer(reason="the node stopped before the turn ended")
+            cut = _as_said(Defer(reason="the node stopped before the turn ended"))
             self._queue.record_soon(self._completion(attempt, cut))
             raise
         finally:
             attempt.desk.close()
             turns.ended(turn.turn_id, self._clock.now())
-        completion = self._completion(attempt, settled)
+        completion = self._completion(attempt, ending)
         try:
             await self._queue.record(completion)
         except asyncio.CancelledError:
             self._queue.record_soon(completion)  # under its id: stored once
             raise
-        if isinstance(settled, Ack):
-            await self._reflect(attempt, settled)
-        return settled
+        if isinstance(ending.settled, Ack) and not ending.stopped:
+            await self._reflect(attempt, ending.settled)
+        return ending.settled
 
     def _begun(self, work: Work) -> Attempt:
         trace, started = event_of(work.letters[0]).trace.child(), self._clock.now()
@@ -103,30 +123,73 @@ class TurnRun:
             deadline=started + timedelta(seconds=work.timeout_s),
         )
         asker = asker_of(turn, work.letters, trace)
-        desk = TurnDesk(asker, self._services.asks, self._services.data)
+        services = self._services
+        desk = TurnDesk(asker, services.asks, services.turns, services.data)
         return Attempt(turn.at(desk), work, trace, started, desk)
 
-    async def _handled(self, attempt: Attempt) -> Outcome:
+    async def _handled(self, attempt: Attempt) -> Outcome | Stopped:
         """The handler's outcome, in text that the record can carry; whatever it raises is a
-        failure of the turn."""
+        failure of the turn, unless a person wanted it to stop."""
         handler = attempt.work.handler
         assert handler is not None, "a seat without a handler is held"
         try:
             return outcome_of(await handler(attempt.turn))
+        except TurnStopped as error:
+            by = self._services.turns.stopped_by(attempt.turn.turn_id)
+            return Stopped(by) if by else ended_with(error)
         except Exception as error:
             log.exception("handler_raised", seat=attempt.handle, turn=attempt.turn.turn_id)
             return ended_with(error)
 
     # -- how it ends ------------------------------------------------------------------
 
-    async def _end(self, attempt: Attempt, outcome: Outcome) -> Settled:
+    async def _end(self, attempt: Attempt, outcome: Outcome | Stopped) -> Ending:
         """What becomes of the turn's mail, once all that the outcome asks for is done."""
         match outcome:
+            case Unavailable():
+                return await self._unavailable(attempt, outcome)
+            case Defer():
+                return _as_said(outcome)
+            case Stopped():
+                return await self._stopped(attempt, outcome)
+        await self._services.outages.over(attempt.handle)
+        match outcome:
             case Ack():
-                return await self._complete(attempt, outcome)
-            case Nak() | Defer():
-                return outcome
+                return _as_said(await self._complete(attempt, outcome))
+            case Nak():
+                return _as_said(outcome)
         raise AssertionError(f"{outcome} is no outcome")
+
+    async def _unavailable(self, attempt: Attempt, outcome: Unavailable) -> Ending:
+        """The mail is not to blame: the seat is held, and the mail goes back to its head. The
+        deferral lasts as long as the hold, in case the seat refused that."""
+        handler = attempt.work.handler
+        assert handler is not None
+        outage = await self._services.outages.found(
+            attempt.work.seat,
+            handler,
+            outcome,
+            turn_id=attempt.turn.turn_id,
+            trace=attempt.trace,
+        )
+        return Ending(Defer(outcome.reason, retry_after_s=outage.wait_s), "unavailable")
+
+    async def _stopped(self, attempt: Attempt, stopped: Stopped) -> Ending:
+        """A person wanted an end, so it is one: the mail is worked, and not tried again."""
+        told = Ack(answer=f"{stopped.by} stopped the turn before it had an answer")
+        settled = await self._complete(attempt, told)  # whoever waits for the answer is told so
+        if not isinstance(settled, Ack):
+            return _as_said(settled)
+        turn, seat = attempt.turn, attempt.work.seat
+        body = AgentTurnStopped(
+            turn_id=turn.turn_id,
+            agent_id=seat.agent_id,
+            agent_role=seat.handle,
+            triggers=tuple(event.id for event in turn.events),
+            stopped_by=stopped.by,
+        )
+        await self._record(types.AGENT_TURN_STOPPED, attempt.trace.child(), body)
+        return Ending(Ack(), STOPPED)
 
     async def _complete(self, attempt: Attempt, outcome: Ack) -> Settled:
         """Finished means recorded: without its row in the ledger a turn's mail goes back. Raises
@@ -186,18 +249,20 @@ class TurnRun:
 
     # -- what is recorded -------------------------------------------------------------
 
-    def _completion(self, attempt: Attempt, outcome: Settled) -> Event:
+    def _completion(self, attempt: Attempt, ending: Ending) -> Event:
         now, seat, turn = self._clock.now(), attempt.work.seat, attempt.turn
+        outcome = ending.settled
         body = AgentTurnCompleted(
             turn_id=turn.turn_id,
             agent_id=seat.agent_id,
             agent_role=seat.handle,
             triggers=tuple(event.id for event in turn.events),
             conversation_key=turn.conversation.conversation_identity,
-            outcome=type(outcome).__name__.lower(),
+            outcome=ending.word,
             answer=outcome.answer if isinstance(outcome, Ack) else None,
             reason=_noted(attempt) if isinstance(outcome, Ack) else outcome.reason,
             failed=isinstance(outcome, Nak),
+            stopped=ending.stopped,
             duration_s=(now - attempt.started).total_seconds(),
         )
         trace = attempt.trace.child()
@@ -220,6 +285,11 @@ class TurnRun:
 
 def _noted(attempt: Attempt) -> str:
     return "; ".join(dict.fromkeys(note for note in attempt.notes if note))
+
+
+def _as_said(settled: Settled) -> Ending:
+    """The outcome that goes by its own name."""
+    return Ending(settled, type(settled).__name__.lower())
 
 
 def _started(attempt: Attempt) -> AgentTurnStarted:

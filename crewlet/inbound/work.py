@@ -24,10 +24,11 @@ class AtWork(Struct, frozen=True):
 class Brakes(Protocol):
     """Named holds over the inbox of a seat of this node. TimeoutError where the seat is silent."""
 
-    async def hold(self, handle: str, name: str) -> None:
-        """Take nothing new until it is lifted. A seat that is not here has nothing to hold."""
+    async def hold(self, handle: str, name: str) -> bool:
+        """Take nothing new until it is lifted. A seat that is not here has nothing to hold:
+        whether it is."""
 
-    async def lift(self, handle: str, name: str) -> None:
+    async def lift(self, handle: str, name: str) -> bool:
         """The other way round."""
 
 

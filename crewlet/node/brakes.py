@@ -15,8 +15,8 @@ class SeatBrakes:
     def __init__(self, runtime: Callable[[], SeatRuntime]) -> None:
         self._runtime = runtime
 
-    async def hold(self, handle: str, name: str) -> None:
-        await self._runtime().brake(handle, INBOX, signals.Hold(name))
+    async def hold(self, handle: str, name: str) -> bool:
+        return await self._runtime().brake(handle, INBOX, signals.Hold(name)) is not None
 
-    async def lift(self, handle: str, name: str) -> None:
-        await self._runtime().brake(handle, INBOX, signals.Lift(name))
+    async def lift(self, handle: str, name: str) -> bool:
+        return await self._runtime().brake(handle, INBOX, signals.Lift(name)) is not None

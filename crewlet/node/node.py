@@ -37,6 +37,7 @@ from crewlet.handlers import Strays
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.letters import read_alone
+from crewlet.inbound.outages import Outages
 from crewlet.inbound.router import Router
 from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
@@ -47,6 +48,7 @@ from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
 from crewlet.node.hands import Hands
 from crewlet.node.mailboxes import ensure_mailboxes, first_mailboxes
+from crewlet.node.pause_watch import PauseWatch
 from crewlet.node.pauses import Pauses
 from crewlet.node.place import Place
 from crewlet.node.shared_fleet import SharedFleet
@@ -145,6 +147,9 @@ class Node:
                 f"{error}: two processes must not share a node id; give this one another "
                 "(`node: {id: ...}` in its node file, or CREWLET_NODE_ID)"
             ) from None
+        watch = PauseWatch(self.broker.store, self.pauses, self.turns, lambda: self.runtime)
+        self._closers.push_async_callback(watch.stop)
+        watch.start()
         await self._open_faces()
         if self._watchdog is not None:
             self._watchdog.arm()
@@ -282,6 +287,9 @@ class Node:
 
     def _spec(self, there: frozenset[Mailbox], in_flight: frozenset[Mailbox]) -> NodeSpec:
         followers = Followers(self.broker.store)
+        brakes = SeatBrakes(lambda: self.runtime)
+        self.outages = Outages(brakes, self.queue, self.clock)
+        self._closers.push_async_callback(self.outages.stop)
         services = Services(
             company=lambda: self.company,
             node_id=self.node_id,
@@ -290,7 +298,8 @@ class Node:
             followers=followers,
             turns=self.turns,
             clock=self.clock,
-            brakes=SeatBrakes(lambda: self.runtime),
+            brakes=brakes,
+            outages=self.outages,
         )
         self._workshop = Workshop(
             lambda: self.company,

@@ -16,6 +16,8 @@ from actors.ports import MailboxState
 from actors.seat import INBOX
 from crewlet import topics
 from crewlet.company import Contact, Seat
+from crewlet.inbound.outage import Outage
+from crewlet.inbound.outages import PROVIDER
 from crewlet.node.view import NodeView
 
 AT_A_TIME: Final = 64
@@ -108,7 +110,18 @@ async def _state(node: NodeView, seat: Seat) -> str:
         if turn.overdue:
             return f"stuck ({turn.turn_id}: {turn.overdue})"
         return f"working ({turn.conversation})"
+    outage = node.outages.holding(seat.handle)
+    if outage is not None and PROVIDER in box.holds:
+        return f"{box_state(box)}: {outage_text(outage)}"
     return box_state(box)
+
+
+def outage_text(outage: Outage) -> str:
+    """Since when, why, and when it is asked again; times are UTC."""
+    same_day = outage.since.date() == outage.next_at.date()
+    next_at = f"{outage.next_at:%H:%M:%S}" if same_day else f"{outage.next_at:%Y-%m-%d %H:%M:%S}"
+    since = f"unavailable since {outage.since:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{since} ({outage.reason}); next try {next_at}"
 
 
 def box_state(box: BoxState) -> str:

@@ -11,6 +11,7 @@ from actors.runtime import SeatRuntime
 from crewlet.broker.port import CompanyBroker
 from crewlet.company import Company
 from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.outages import Outages
 from crewlet.inbound.running import Turns
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
@@ -26,6 +27,7 @@ class NodeView(Protocol):
     queue: Publisher
     ledger: Ledger
     turns: Turns
+    outages: Outages
     runtime: SeatRuntime
     edge: WebhookEdge
     fleet: FleetView

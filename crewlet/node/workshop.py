@@ -20,6 +20,7 @@ from crewlet.errors import NodeRefused, StoreUnavailable
 from crewlet.events import Event
 from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.letters import event_of, read, read_alone
+from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.inbound.work import AtWork
@@ -60,7 +61,9 @@ class Workshop:
 
     async def prepare(self, handle: str) -> SeatSpec:
         """Everything before the mailboxes are attached: that they exist, and the holds that are
-        taken before. StoreUnavailable where nobody can say whether it is paused."""
+        taken before. StoreUnavailable where nobody can say whether it is paused. What was known
+        of an outage was known of another stay of the seat here: the first turn is the probe."""
+        self._services.outages.forget(handle)
         for mailbox in (topics.control_of(handle), topics.reflect_of(handle)):
             if mailbox not in self._there:
                 await self._broker.ensure(mailbox)
@@ -84,9 +87,14 @@ class Workshop:
     async def holds_of(self, handle: str) -> list[str]:
         """The holds that a seat's inbox is taken up with; a pause may have come since."""
         own = [NO_HANDLER] if self._at_work(handle).handler is None else []
+        if self._services.outages.holding(handle) is not None:
+            own.append(PROVIDER)
         for last in range(PAUSES_TRIES):
             try:
-                return [*own, *await self._pauses.holds_of(handle)]
+                paused = await self._pauses.holds_of(handle)
+                if not paused:  # what a person stopped here may go on since it was elsewhere
+                    self._services.turns.go_on(handle)
+                return [*own, *paused]
             except StoreUnavailable:
                 if last == PAUSES_TRIES - 1:
                     raise

@@ -34,7 +34,7 @@ class TestOutcomes:
             (Ack(answer="yes"), Ack(answer="yes")),
             (Nak("no"), Nak("no")),
             (Defer("later", 2.0), Defer("later", 2.0)),
-            (7, Nak("the handler returned int, not None, text, Ack, Nak or Defer")),
+            (7, Nak("the handler returned int, not None, text, Ack, Nak, Defer or Unavailable")),
             (Ack(answer=7), Nak("the handler's Ack does not hold text")),  # type: ignore[arg-type]
         ],
     )

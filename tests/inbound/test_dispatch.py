@@ -16,6 +16,7 @@ from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, TurnTriggerSkipped
 from crewlet.inbound.dispatch import Dispatch
+from crewlet.inbound.outages import Outages
 from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.worked import ALREADY_WORKED
@@ -47,14 +48,17 @@ class Desk:
                 turns=self.turns,
                 clock=bench.clock,
                 brakes=self,
+                outages=Outages(self, bench.queue, bench.clock),
             ),
         )
 
-    async def hold(self, handle: str, name: str) -> None:
+    async def hold(self, handle: str, name: str) -> bool:
         self.held.append((handle, name))
+        return True
 
-    async def lift(self, handle: str, name: str) -> None:
+    async def lift(self, handle: str, name: str) -> bool:
         self.held.remove((handle, name))
+        return True
 
     async def handler(self, turn: Turn) -> Outcome:
         self.worked.append(turn)

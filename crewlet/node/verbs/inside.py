@@ -19,6 +19,7 @@ from crewlet import topics
 from crewlet.broker.port import Waiting
 from crewlet.errors import CorruptEvent
 from crewlet.events import Event, decode
+from crewlet.inbound.outages import PROVIDER
 from crewlet.node.seats import box_state, brakes_of
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
 from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows
@@ -140,7 +141,10 @@ class InsideVerbs:
         described = await consumer(self._node, args.consumer)
         name = args.box or (INBOUND if args.consumer == ROUTER else INBOX)
         box_of(described, name)
-        if (signal := _signal(args)) is not None:
+        signal = _signal(args)
+        if signal == signals.Lift(PROVIDER):
+            self._node.outages.try_now(args.consumer)
+        if signal is not None:
             await self._node.runtime.brake(args.consumer, name, signal)
         box = box_of(await consumer(self._node, args.consumer), name)
         yield _consumer_row(args.consumer, box)

@@ -13,6 +13,7 @@ from actors.mail import UNCONFIRMED
 from actors.messages import BoxState
 from actors.seat import CONTROL, INBOX, REFLECT
 from crewlet import topics
+from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.pauses import PAUSED
 from crewlet.node.seats import box_state, seat_row
@@ -36,6 +37,13 @@ LIFTED_BY: Final = {
 class Hold(Struct, frozen=True, forbid_unknown_fields=True):
     handle: str
     reason: str = "operator"
+
+
+class Rest(Struct, frozen=True, forbid_unknown_fields=True):
+    """`stop_running`: the turn that runs ends at its next checkpoint."""
+
+    handle: str
+    stop_running: bool = False
 
 
 class Move(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +72,7 @@ class SeatVerbs:
             "seat.unquiesce": (OfSeat, self.unquiesce),
             "seat.detach": (OfSeat, self.detach),
             "seat.attach": (OfSeat, self.attach),
-            "seat.pause": (OfSeat, self.pause),
+            "seat.pause": (Rest, self.pause),
             "seat.resume": (OfSeat, self.resume),
             "seat.move": (Move, self.move),
             "seat.delete": (Delete, self.delete),
@@ -105,6 +113,8 @@ class SeatVerbs:
         check_reason(args.reason)
         if args.reason in LIFTED_BY:
             raise Refused("not_so", LIFTED_BY[args.reason].format(handle=args.handle))
+        if args.reason == PROVIDER:  # a person wants to know now: the next turn is the probe
+            self._node.outages.try_now(args.handle)
         before = await self._brake(args.handle, signals.Lift(args.reason))
         left = [hold for hold in before.holds if hold != args.reason]
         note = f"still held: {', '.join(left)}" if left else "mail flows"
@@ -122,17 +132,21 @@ class SeatVerbs:
         note = f"still held: {', '.join(before.holds)}" if before.holds else "mail flows"
         yield self._done(args.handle, before.quiesced or before.deferred, note)
 
-    async def pause(self, args: OfSeat, caller: Caller) -> Rows:
+    async def pause(self, args: Rest, caller: Caller) -> Rows:
         """The store first: a successor must know it whatever becomes of this node."""
-        agent_seat(self._node, args.handle)
-        changed = await self._node.pauses.pause(args.handle, caller.user)
-        await self._node.runtime.brake(args.handle, INBOX, signals.Hold(PAUSED))
-        note = f"takes nothing new, on any node; `crewlet seat resume {args.handle}`"
-        yield self._done(args.handle, changed, note)
+        node, handle = self._node, args.handle
+        agent_seat(node, handle)
+        changed = await node.pauses.pause(handle, caller.user, stop_running=args.stop_running)
+        await node.runtime.brake(handle, INBOX, signals.Hold(PAUSED))
+        stopping = args.stop_running and node.turns.halt(handle, caller.user)
+        also = "; its turn ends at its next checkpoint" if stopping else ""
+        note = f"takes nothing new, on any node{also}; `crewlet seat resume {handle}`"
+        yield self._done(handle, changed, note)
 
     async def resume(self, args: OfSeat, caller: Caller) -> Rows:
         agent_seat(self._node, args.handle)
         changed = await self._node.pauses.resume(args.handle, caller.user)
+        self._node.turns.go_on(args.handle)
         braked = await self._node.runtime.brake(args.handle, INBOX, signals.Lift(PAUSED))
         left = [hold for hold in braked.holds if hold != PAUSED] if braked else []
         note = f"still held: {', '.join(left)}" if left else "mail flows"

@@ -17,9 +17,12 @@ from crewlet import topics
 from crewlet.broker.port import Waiting
 from crewlet.company import Seat
 from crewlet.errors import StoreUnavailable
+from crewlet.inbound.outage import Outage
+from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.pauses import PAUSED, Pause
+from crewlet.node.seats import outage_text
 from crewlet.node.verbs.lookup import agent_seat
 from crewlet.node.verbs.operation import AnyOperation, OfSeat, Operation, Rows
 from crewlet.node.view import NodeView
@@ -40,6 +43,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     running: int = 0
     full: bool = False
     pause: Pause | None = None
+    outage: Outage | None = None
     mail: MailboxState | None = None
     oldest: Waiting | None = None
     oldest_s: float = 0.0
@@ -114,6 +118,11 @@ def _hold(facts: Facts, hold: str) -> Reason:
         case _ if hold == UNCONFIRMED:
             why = f"{facts.node} cannot confirm its session: it works again when the store answers"
             return Reason("unconfirmed", why)
+        case _ if hold == PROVIDER and facts.outage is not None:
+            text = f"its provider is {outage_text(facts.outage)}"
+            return Reason(
+                "provider", f"{text}, by itself; now: `crewlet seat release {handle} {hold}`"
+            )
         case _ if hold == NO_HANDLER:
             return Reason("no_handler", "nobody works it: give it a handler in the company file")
         case _:
@@ -139,10 +148,10 @@ def _retries(facts: Facts) -> Iterator[Reason]:
 
 def _working(facts: Facts) -> Iterator[Reason]:
     if (turn := facts.turn) is not None and not turn.overdue:
-        yield Reason(
-            "working",
-            f"it works: turn {turn.turn_id} of {turn.conversation}, for {facts.turn_s:.0f} s",
-        )
+        asked = f", and {turn.stopped_by} asked it to stop" if turn.stopped_by else ""
+        for_s = f"{facts.turn_s:.0f} s"
+        text = f"it works: turn {turn.turn_id} of {turn.conversation}, for {for_s}{asked}"
+        yield Reason("working", text)
 
 
 def _mail(facts: Facts) -> Iterator[Reason]:
@@ -200,6 +209,7 @@ class WhyVerbs:
             turn_s=(now - turn.started_at).total_seconds() if turn else 0.0,
             running=len(node.turns.all_running()),
             full=node.turns.full,
+            outage=node.outages.holding(seat.handle),
         )
         return await self._with_mail(facts) if node.broker.connected else facts
 

@@ -28,6 +28,7 @@ from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.letters import PARTITION_KEY, read
+from crewlet.inbound.outages import Outages
 from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import AtWork
@@ -71,6 +72,7 @@ class CompanySite(TwinSite):
     async def prepare_seat(self, host: Host, store: LinkedStore, seat: str) -> SeatSpec:
         """As the node does it."""
         queue = Publisher(cast(CompanyBroker, host.broker), node_id=host.name, clock=host.clock)
+        brakes = _Unbraked()
         services = Services(
             company=lambda: self._company,
             node_id=host.name,
@@ -79,7 +81,8 @@ class CompanySite(TwinSite):
             followers=Followers(store),
             turns=Turns(64),
             clock=host.clock,
-            brakes=_Unbraked(),
+            brakes=brakes,
+            outages=Outages(brakes, queue, host.clock),
         )
         turn = FullTurn(host, seat, store, self._handler, self.seat_of)
         at_work = AtWork(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S)
@@ -97,11 +100,13 @@ class CompanySite(TwinSite):
 
 
 class _Unbraked:
-    """Nothing in a simulated turn holds a seat: faults do."""
+    """Nothing in a simulated turn holds a seat: faults do. What would hold it defers it."""
 
-    async def hold(self, handle: str, name: str) -> None: ...
+    async def hold(self, handle: str, name: str) -> bool:
+        return False
 
-    async def lift(self, handle: str, name: str) -> None: ...
+    async def lift(self, handle: str, name: str) -> bool:
+        return False
 
 
 class FullTurn:
