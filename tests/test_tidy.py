@@ -43,7 +43,12 @@ TOPIC = re.compile(r"crewlet\.(agent|events|notifications|config|memory)\.|dlq\.
 # Verbs of the admin endpoint, which look like topics and are none.
 VERBS = {"dlq.list", "dlq.show", "dlq.replay", "dlq.drop"}
 
-PURE = ("actors/machines/", "crewlet/inbound/routing", "crewlet/sources/")
+PURE = (
+    "actors/machines/",
+    "crewlet/inbound/outage.",
+    "crewlet/inbound/routing",
+    "crewlet/sources/",
+)
 IMPURE_CALLS = {
     "time.time",
     "time.monotonic",
