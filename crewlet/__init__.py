@@ -13,10 +13,22 @@ if TYPE_CHECKING:
     from crewlet.company import Company, NodeSettings, load_company
     from crewlet.errors import TurnStopped
     from crewlet.node import Node
-    from crewlet.turn import Ack, Defer, Nak, Outcome, Turn, TurnEvent, Unavailable
+    from crewlet.turn import (
+        Abandon,
+        Ack,
+        Answered,
+        Defer,
+        Nak,
+        Outcome,
+        Turn,
+        TurnEvent,
+        Unavailable,
+    )
 
 _HOME = {
+    "Abandon": "crewlet.turn",
     "Ack": "crewlet.turn",
+    "Answered": "crewlet.turn",
     "Company": "crewlet.company",
     "Defer": "crewlet.turn",
     "Nak": "crewlet.turn",
@@ -31,7 +43,9 @@ _HOME = {
 }
 
 __all__ = [
+    "Abandon",
     "Ack",
+    "Answered",
     "Company",
     "Defer",
     "Nak",

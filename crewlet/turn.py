@@ -17,7 +17,9 @@ from actors.delivery import Ack, Defer, Nak
 from crewlet.errors import AskRefused
 
 __all__ = [
+    "Abandon",
     "Ack",
+    "Answered",
     "Conversation",
     "Defer",
     "Nak",
@@ -28,6 +30,23 @@ __all__ = [
     "TurnEvent",
     "Unavailable",
 ]
+
+
+class Answered(Struct, frozen=True, tag="answered"):
+    """Done, as Ack is, by a turn that read the thread and answered it as it stands. `shown` are
+    the identities (`TurnEvent.message`, `slack:C9:1718.002`) of messages that waited there when
+    it read: somebody else's, after the seat's own last one and before the trigger. No turn of
+    their own will run for them."""
+
+    answer: str | None = None
+    shown: tuple[str, ...] = ()
+
+
+class Abandon(Struct, frozen=True, tag="abandon"):
+    """Given up for good: another try would do harm (something was written outside before it
+    broke) or no good (a model declined). The trigger counts as worked, and everybody is told."""
+
+    reason: str
 
 
 class Suspend(Struct, frozen=True, tag="suspend"):
@@ -45,7 +64,7 @@ class Unavailable(Struct, frozen=True, tag="unavailable"):
     retry_after_s: float = 5.0
 
 
-Outcome: TypeAlias = Ack | Nak | Defer | Suspend | Unavailable
+Outcome: TypeAlias = Ack | Answered | Nak | Defer | Abandon | Suspend | Unavailable
 """What a handler makes of a turn."""
 
 
@@ -67,14 +86,25 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 class TurnEvent(Struct, frozen=True, kw_only=True):
     """One constituent. `headroom` counts the further deliveries it has: 0 on the last one,
-    None where the broker did not say."""
+    None where the broker did not say.
+
+    `event_type` is the source's own (`issues.opened`). `salient_body` is what of the body is new,
+    None where all of it is. `message` is the message's identity at its source, empty where it
+    has none. `addressed`: it was meant for this seat. `recon`: nobody waits for an answer.
+    """
 
     id: str
     type: str
     timestamp: datetime
+    source: str = ""
+    event_type: str = ""
     sender: str = ""
     subject: str = ""
     body: str = ""
+    salient_body: str | None = None
+    message: str = ""
+    addressed: bool = True
+    recon: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     headroom: int | None = None
 
@@ -102,6 +132,10 @@ class Desk(Protocol):
 class Turn(Struct, frozen=True, kw_only=True, dict=True):
     """What a handler is asked to do, once per conversation and drain.
 
+    `digest` is the text of several events as one piece of work, empty where there is only one.
+    `addressed` and `recon` are set where they are of any event. The delegation is that of the event
+    that stands deepest in a chain of seats waking one another: 0 where a person or a webhook
+    began it.
     `headroom` is the partition's: the smallest of its events'. `attempt` is 1 on a first try.
     `traceparent` is the W3C trace context to work under. `deadline` is when the turn times
     out (UTC), None where it never does.
@@ -112,6 +146,12 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
     company: str
     conversation: Conversation
     events: tuple[TurnEvent, ...]
+    digest: str = ""
+    addressed: bool = True
+    recon: bool = False
+    delegation_depth: int = 0
+    delegation_chain: tuple[str, ...] = ()
+    parent_turn_id: str = ""
     headroom: int | None = None
     attempt: int = 1
     traceparent: str = ""
@@ -119,8 +159,8 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def text(self) -> str:
-        """The events' bodies in time order: what a simple handler wants to read."""
-        return "\n\n".join(event.body for event in self.events if event.body)
+        """What a simple handler wants to read: the digest, or the only event's body."""
+        return self.digest or "\n\n".join(event.body for event in self.events if event.body)
 
     def at(self, desk: Desk) -> Self:
         """This turn, run by a node: `desk` is no part of its JSON."""

@@ -61,9 +61,9 @@ class AgentTurnStarted(Struct, frozen=True, kw_only=True):
 
 
 class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
-    """`outcome` is ack, nak, defer, unavailable (the provider is away) or stopped (by a person).
-    A failed turn says why; an acked one has its answer, and says why somebody who waited for it
-    did not get it."""
+    """`outcome` is ack, nak, defer, unavailable (the provider is away), stopped (by a person) or
+    abandon (given up for good). A failed turn says why; an acked one has its answer, and says
+    why somebody who waited for it did not get it."""
 
     turn_id: str
     agent_id: str

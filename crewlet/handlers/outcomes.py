@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast, get_args
 
 import msgspec
 
 from crewlet.errors import AskRefused
-from crewlet.turn import Ack, Defer, Nak, Outcome, Unavailable
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Unavailable
 
 MAX_REASON: Final = 500
 """Characters of a reason: it goes into events, logs and dead letters."""
@@ -16,9 +16,16 @@ MAX_REASON: Final = 500
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 """Bytes of an answer: the event that carries it must stay below the largest event."""
 
+MAX_SHOWN: Final = 200
+"""Messages that one turn may say it was shown: their rows are written with the turn's own, at once.
+What is beyond is still owed its turn."""
+
+MAX_IDENTITY: Final = 500
+"""Characters of a message's identity."""
+
 CUT: Final = " [cut]"
 
-_ACCEPTED: Final = "None, text, Ack, Nak, Defer or Unavailable"
+ACCEPTED: Final = "None, text or one of the outcomes of crewlet.turn"
 
 
 def outcome_of(value: object) -> Outcome:
@@ -32,16 +39,20 @@ def outcome_of(value: object) -> Outcome:
             return value
         case Ack(answer=str() as answer):
             return answered(answer)
+        case Answered():
+            return _shown(value)
         case Nak(reason=str() as reason):
             return nak(reason)
+        case Abandon(reason=str() as reason):
+            return Abandon(reason=reason_of(reason))
         case Defer(reason=str() as reason):
             return _at_its_time(Defer, reason, value.retry_after_s)
         case Unavailable(reason=str() as reason):
             return _at_its_time(Unavailable, reason, value.retry_after_s)
-        case Ack() | Nak() | Defer() | Unavailable():
+        case Ack() | Nak() | Defer() | Unavailable() | Abandon():
             return nak(f"the handler's {type(value).__name__} does not hold text")
         case _:
-            return nak(f"the handler returned {type(value).__name__}, not {_ACCEPTED}")
+            return nak(f"the handler returned {type(value).__name__}, not {ACCEPTED}")
 
 
 def answered(text: str) -> Ack:
@@ -50,6 +61,18 @@ def answered(text: str) -> Ack:
     if len(data) > MAX_ANSWER_BYTES:
         data = data[: MAX_ANSWER_BYTES - len(CUT)] + CUT.encode()
     return Ack(answer=data.decode("utf-8", "ignore"))
+
+
+def _shown(value: Answered) -> Outcome:
+    """A list is fine, a text is not: it would be a list of letters."""
+    shown, text = cast(object, value.shown), cast(object, value.answer)
+    if not isinstance(shown, tuple | list) or not all(isinstance(one, str) for one in shown):
+        return nak("the handler's Answered has `shown` that is no list of messages' identities")
+    if text is not None and not isinstance(text, str):
+        return nak("the handler's Answered does not hold text")
+    answer = None if text is None else answered(text).answer
+    kept = (reason_of(one) for one in shown if 0 < len(one) <= MAX_IDENTITY)
+    return Answered(answer=answer, shown=tuple(dict.fromkeys(kept))[:MAX_SHOWN])
 
 
 def nak(reason: str) -> Nak:
@@ -95,8 +118,8 @@ def said(text: str) -> Outcome:
         return nak(f"the command's outcome does not fit: {error}")
 
 
-_Said: TypeAlias = Ack | Nak | Defer | Unavailable
-_TAGS: Final = frozenset(each.__struct_config__.tag for each in (Ack, Nak, Defer, Unavailable))
+_Said: TypeAlias = Ack | Answered | Nak | Defer | Abandon | Unavailable
+_TAGS: Final = frozenset(each.__struct_config__.tag for each in get_args(_Said))
 
 
 def _at_its_time(

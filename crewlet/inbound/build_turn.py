@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from actors.delivery import Letter
 from crewlet.company import Seat
-from crewlet.events import Event, Trace
-from crewlet.events import catalogue as types
+from crewlet.events import Trace
+from crewlet.inbound.coalesce import Trigger
+from crewlet.inbound.constituent import Constituent
 from crewlet.inbound.letters import conversation_identity, event_of, partition_key
 from crewlet.turn import Conversation, SeatView, Turn, TurnEvent
 
 
+def new_turn_id() -> str:
+    return f"turn-{uuid.uuid4()}"
+
+
 def build_turn(
     letters: tuple[Letter, ...],
+    trigger: Trigger,
     *,
     seat: Seat,
     company: str,
     trace: Trace,
     deadline: datetime | None,
+    turn_id: str = "",
 ) -> Turn:
-    """One turn for the letters of one conversation, in their order."""
+    """One turn for the letters of one conversation, in their order, and the trigger of them."""
     first = event_of(letters[0])
     stated = [letter.headroom for letter in letters if letter.headroom is not None]
+    pairs = zip(letters, trigger.constituents, strict=True)
     return Turn(
-        turn_id=f"turn-{uuid.uuid4()}",
+        turn_id=turn_id or new_turn_id(),
         seat=SeatView(handle=seat.handle, name=seat.name, unit=seat.unit, goal=seat.goal),
         company=company,
         conversation=Conversation(
             partition_key=partition_key(first),
             conversation_identity=conversation_identity(first),
         ),
-        events=tuple(_turn_event(letter) for letter in letters),
+        events=tuple(_turn_event(letter, one) for letter, one in pairs),
+        digest=trigger.digest,
+        recon=trigger.recon,
+        addressed=trigger.addressed,
+        delegation_depth=trigger.delegation.depth,
+        delegation_chain=trigger.delegation.chain,
+        parent_turn_id=trigger.delegation.parent_turn_id,
         headroom=min(stated) if stated else None,
         attempt=max(letter.delivery.count or 1 for letter in letters),
         traceparent=trace.traceparent,
@@ -42,31 +54,20 @@ def build_turn(
     )
 
 
-def _turn_event(letter: Letter) -> TurnEvent:
-    event = event_of(letter)
-    fields = _fields(event)
+def _turn_event(letter: Letter, one: Constituent) -> TurnEvent:
     return TurnEvent(
-        id=event.id,
-        type=event.type,
-        timestamp=event.timestamp,
-        sender=str(fields.get("sender") or event.source),
-        subject=str(fields.get("subject") or ""),
-        body=str(fields.get("body") or fields.get("text") or ""),
-        metadata=_metadata(fields),
+        id=one.id,
+        type=one.type,
+        timestamp=one.timestamp,
+        source=one.source,
+        event_type=one.event_type,
+        sender=one.sender,
+        subject=one.subject,
+        body=one.body,
+        salient_body=one.salient_body,
+        message=one.message,
+        recon=one.recon,
+        addressed=one.addressed,
+        metadata=one.metadata,
         headroom=letter.headroom,
     )
-
-
-def _fields(event: Event) -> Mapping[str, Any]:
-    """Where a type keeps what a handler wants to read; of an unknown type, all it has."""
-    if event.type == types.EXTERNAL_NOTIFICATION:
-        return event.value("notification", dict, {})
-    return {key: event.value(key, object, None) for key in event.body}
-
-
-def _metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A notification's own metadata and where it is from; of other types, their extras."""
-    shown = ("sender", "subject", "body", "text", "metadata")
-    rest = {key: value for key, value in fields.items() if key not in shown}
-    nested = fields.get("metadata")
-    return {**rest, **nested} if isinstance(nested, dict) else rest

@@ -1,7 +1,8 @@
 """The completion ledger: what a finished turn worked is not worked again, on any node.
 
-Keyed on the ids of the constituents, never on a merged event's. Its safe direction is to run
-the work: a ledger that does not answer hides nothing.
+Keyed on the ids of the constituents, never on a merged event's; and on the messages that a turn was
+shown in its thread, each by its identity at its source. Its safe direction is to run the work:
+a ledger that does not answer hides nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class Worked(Struct, frozen=True):
-    """Which turn worked a trigger, and when."""
+    """Which turn worked a trigger, and when. `event_id` may be a `message_key`."""
 
     turn_id: str
     event_id: str
@@ -102,6 +103,12 @@ class Ledger:
     async def forget(self, seat: str, event_id: str) -> None:
         """An operator replays the event: it may be worked once more."""
         await self._store.delete(LEDGER, _key(seat, event_id))
+
+
+def message_key(message: str) -> str:
+    """The id in the ledger of a message by its identity (`slack:C9:1718.002`), no event's own;
+    empty for the empty identity."""
+    return f"message:{message}" if message else ""
 
 
 def _key(seat: str, event_id: str) -> str:

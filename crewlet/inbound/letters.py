@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec import Raw
+
 from actors.delivery import Delivery, Letter
 from crewlet.events import Event, decode
 
@@ -31,6 +34,12 @@ def read_alone(delivery: Delivery) -> Letter:
         timestamp=event.timestamp.timestamp(),
         event=event,
     )
+
+
+def alone(event: Event) -> Event:
+    """The same event as a partition of its own; its conversation stays what it was."""
+    own = Raw(msgspec.json.encode(f"event:{event.id}"))
+    return msgspec.structs.replace(event, payload={**event.payload, PARTITION_KEY: own})
 
 
 def event_of(letter: Letter) -> Event:

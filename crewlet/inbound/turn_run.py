@@ -7,6 +7,7 @@ nothing more is done in the turn's name.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,28 +18,29 @@ from actors.delivery import Ack, Defer, Nak
 from actors.delivery import Outcome as Settled
 from actors.failpoints import reached
 from actors.ports import BrokerError
-from actors.tenure import Fenced
 from crewlet import topics
 from crewlet.errors import CrewletError, StoreUnavailable, TurnStopped
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.interruptions import AgentTurnStopped
+from crewlet.events.triggers import Guard
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
-from crewlet.handlers.outcomes import ended_with, outcome_of
-from crewlet.inbound.build_turn import build_turn
+from crewlet.handlers.outcomes import ended_with, outcome_of, raised
+from crewlet.inbound.build_turn import build_turn, new_turn_id
+from crewlet.inbound.completions import Completions, Finishing
 from crewlet.inbound.desk import TurnDesk, asker_of
+from crewlet.inbound.given_up import GivenUp
 from crewlet.inbound.letters import event_of
-from crewlet.inbound.outbox import Finished
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import Work
-from crewlet.turn import Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Answered, Outcome, Turn, Unavailable
 
+FINISHED: Final = "ack"
 STOPPED: Final = "stopped"
+ABANDONED: Final = "abandon"
 
-LEDGER_RETRY_S: Final = 1.0
-LEDGER_TRIES: Final = 30
-"""A completion is retried for about half a minute before the turn's mail goes back."""
+UNDECIDED: Final = "the ledger did not say whether it recorded the turn"
 
 log = structlog.get_logger(__name__)
 
@@ -83,11 +85,26 @@ class TurnRun:
         self._services = services
         self._queue = services.queue
         self._clock = services.clock
+        self._completions = Completions(services)
+        self._given_up = GivenUp(services)
 
     async def run(self, work: Work) -> Settled:
-        attempt = self._begun(work)
+        turn_id, trace = new_turn_id(), event_of(work.letters[0]).trace.child()
+        try:
+            attempt = self._begun(work, turn_id, trace)
+            ending = await self._ended(attempt)
+        except (BrokerError, StoreUnavailable):  # an outage, or Fenced: the mail is not to blame
+            raise
+        except Exception as error:
+            return await self._panicked(work, turn_id, trace, error)
+        if ending.word == FINISHED and isinstance(ending.settled, Ack):
+            await self._reflect(attempt, ending.settled)
+        return ending.settled
+
+    async def _ended(self, attempt: Attempt) -> Ending:
+        """From its start to its end, and both of them on the record."""
         turns, turn = self._services.turns, attempt.turn
-        key = work.letters[0].key
+        key = attempt.work.letters[0].key
         running = RunningTurn(turn.turn_id, attempt.handle, key, attempt.started)
         turns.started(running, attempt.desk)
         try:
@@ -109,18 +126,19 @@ class TurnRun:
         except asyncio.CancelledError:
             self._queue.record_soon(completion)  # under its id: stored once
             raise
-        if isinstance(ending.settled, Ack) and not ending.stopped:
-            await self._reflect(attempt, ending.settled)
-        return ending.settled
+        return ending
 
-    def _begun(self, work: Work) -> Attempt:
-        trace, started = event_of(work.letters[0]).trace.child(), self._clock.now()
+    def _begun(self, work: Work, turn_id: str, trace: Trace) -> Attempt:
+        assert work.trigger is not None, "its letters have become one trigger"
+        started = self._clock.now()
         turn = build_turn(
             work.letters,
+            work.trigger,
             seat=work.seat,
             company=self._services.company().name,
             trace=trace,
             deadline=started + timedelta(seconds=work.timeout_s),
+            turn_id=turn_id,
         )
         asker = asker_of(turn, work.letters, trace)
         services = self._services
@@ -156,6 +174,11 @@ class TurnRun:
         match outcome:
             case Ack():
                 return _as_said(await self._complete(attempt, outcome))
+            case Answered():
+                told = Ack(outcome.answer)
+                return _as_said(await self._complete(attempt, told, outcome.shown))
+            case Abandon():
+                return await self._abandon(attempt, outcome.reason)
             case Nak():
                 return _as_said(outcome)
         raise AssertionError(f"{outcome} is no outcome")
@@ -191,53 +214,45 @@ class TurnRun:
         await self._record(types.AGENT_TURN_STOPPED, attempt.trace.child(), body)
         return Ending(Ack(), STOPPED)
 
-    async def _complete(self, attempt: Attempt, outcome: Ack) -> Settled:
-        """Finished means recorded: without its row in the ledger a turn's mail goes back. Raises
-        Fenced where the seat is somebody else's."""
-        turn = attempt.turn
-        for _ in range(LEDGER_TRIES):
-            try:
-                await self._keep(attempt, outcome)
-                reached("before_complete")
-                await self._services.ledger.record(
-                    attempt.handle,
-                    [event.id for event in turn.events],
-                    turn_id=turn.turn_id,
-                    node=self._services.node_id,
-                    at=self._clock.now(),
-                    fence=attempt.work.partition.fence,
-                )
-            except Fenced:
-                log.warning("completion_fenced", seat=attempt.handle, turn=turn.turn_id)
-                raise
-            except StoreUnavailable as error:
-                log.warning("ledger_unwritable", turn=turn.turn_id, error=str(error))
-                await asyncio.sleep(LEDGER_RETRY_S)
-                continue
-            reached("after_complete_before_ack")
-            await self._send(attempt)
-            await self._follow(attempt)
-            return outcome
-        return Defer(reason="the ledger did not say whether it recorded the turn")
+    async def _complete(self, attempt: Attempt, outcome: Ack, shown: Sequence[str] = ()) -> Settled:
+        """Finished means recorded: without its row in the ledger a turn's mail goes back. With
+        it stand the messages that the turn answered along with its trigger. Raises Fenced where
+        the seat is somebody else's."""
+        finished = Finishing(attempt.work, attempt.turn.turn_id, attempt.trace, outcome.answer)
+        notes = await self._completions.record(finished, shown)
+        if notes is None:
+            return Defer(reason=UNDECIDED)
+        reached("after_complete_before_ack")
+        attempt.notes[:] = [*notes, *await self._completions.send(finished)]
+        await self._follow(attempt)
+        return outcome
 
-    async def _keep(self, attempt: Attempt, outcome: Ack) -> None:
-        """What the turn owes to others is written down first: a node that dies after the
-        completion leaves it to whoever comes next."""
-        fence = attempt.work.partition.fence
-        finished = Finished(
-            handle=attempt.handle,
-            turn_id=attempt.turn.turn_id,
-            letters=attempt.work.letters,
-            answer=outcome.answer or "",
-            trace=attempt.trace,
-            at=self._clock.now(),
-            epoch=fence.epoch if fence is not None else 0,
-        )
-        attempt.notes[:] = [await outbox.keep(finished) for outbox in self._services.outboxes]
+    async def _abandon(self, attempt: Attempt, reason: str) -> Ending:
+        turn_id = attempt.turn.turn_id
+        if not await self._give_up(attempt.work, turn_id, attempt.trace, "abandoned", reason):
+            return _as_said(Defer(reason=UNDECIDED))
+        attempt.notes.append(reason)
+        return Ending(Ack(), ABANDONED)
 
-    async def _send(self, attempt: Attempt) -> None:
-        for outbox in self._services.outboxes:
-            attempt.notes.append(await outbox.send(attempt.handle, attempt.work.letters))
+    async def _panicked(self, work: Work, turn_id: str, trace: Trace, error: Exception) -> Settled:
+        """The frame broke, and not the handler. What it did until then nobody can say, and it
+        would break again: the mail is not tried another time."""
+        log.exception("turn_frame_broke", seat=work.seat.handle, turn=turn_id)
+        reason = f"the frame of the turn broke: {raised(error).reason}"
+        done = await self._give_up(work, turn_id, trace, "panic", reason)
+        return Ack() if done else Defer(reason=UNDECIDED)
+
+    async def _give_up(
+        self, work: Work, turn_id: str, trace: Trace, guard: Guard, reason: str
+    ) -> bool:
+        """Its trigger is worked as far as it ever will be: whoever waits for it is told, and a
+        person can find it."""
+        finished = Finishing(work, turn_id, trace, f"given up: {reason}")
+        if await self._completions.record(finished) is None:
+            return False
+        await self._completions.send(finished)
+        await self._given_up.announce(work, turn_id, guard, reason)
+        return True
 
     async def _follow(self, attempt: Attempt) -> None:
         """Who worked a conversation is in it. Unwritten, it costs a later wake, not this one."""
@@ -261,7 +276,7 @@ class TurnRun:
             outcome=ending.word,
             answer=outcome.answer if isinstance(outcome, Ack) else None,
             reason=_noted(attempt) if isinstance(outcome, Ack) else outcome.reason,
-            failed=isinstance(outcome, Nak),
+            failed=isinstance(outcome, Nak) or ending.word == ABANDONED,
             stopped=ending.stopped,
             duration_s=(now - attempt.started).total_seconds(),
         )

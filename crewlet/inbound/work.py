@@ -10,6 +10,7 @@ from msgspec import Struct
 from actors.delivery import Outcome, Partition, Partly
 from crewlet.company import Seat
 from crewlet.handlers import Handler
+from crewlet.inbound.coalesce import Trigger
 
 
 class AtWork(Struct, frozen=True):
@@ -33,7 +34,8 @@ class Brakes(Protocol):
 
 
 class Work:
-    """What is left to be worked, in order, and what is done whatever becomes of the rest."""
+    """What is left to be worked, in order, and what is done whatever becomes of the rest.
+    `trigger` is what the turn is for, once the letters have become one."""
 
     def __init__(self, partition: Partition, at: AtWork) -> None:
         self.partition = partition
@@ -41,6 +43,7 @@ class Work:
         self.handler = at.handler
         self.timeout_s = at.timeout_s
         self.letters = partition.letters
+        self.trigger: Trigger | None = None
         self._done: list[str] = []
 
     def finish(self, ids: Collection[str]) -> None:

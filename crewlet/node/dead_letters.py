@@ -12,7 +12,8 @@ from crewlet import topics
 from crewlet.broker.port import CompanyBroker, DeadLetter
 from crewlet.errors import CorruptEvent
 from crewlet.events import Event, decode
-from crewlet.inbound.ledger import Ledger
+from crewlet.inbound.constituent import whatever_of
+from crewlet.inbound.ledger import Ledger, message_key
 
 
 class LetterRow(Struct, frozen=True, kw_only=True):
@@ -80,6 +81,8 @@ async def replay(broker: CompanyBroker, ledger: Ledger, id: str, *, dry_run: boo
     handle = topics.handle_of(letter.mailbox.topic)
     if event is not None and handle is not None:
         await ledger.forget(handle, event.id)
+        if message := message_key(whatever_of(event).message):
+            await ledger.forget(handle, message)
     receipt = await broker.publish(letter.mailbox.topic, letter.body, message_id=row.message_id)
     await broker.drop_dead_letter(id)
     if receipt.duplicate:

@@ -105,8 +105,11 @@ def _authors(contents: list[Any]) -> list[str]:
 
 
 def _happening(event: str, metadata: Mapping[str, Any]) -> str:
-    """`comment created on page 838205441 in SP: A brand new page`."""
+    """`comment created (4712) on page 838205441 in SP: A brand new page`. No delivery has a
+    comment's text: without its id two comments would look like one."""
     said = event.replace("_", " ")
+    if comment := metadata.get("comment_id"):
+        said += f" ({comment})"
     if page := metadata.get("page_id"):
         said += f" on page {page}" if rules.noun(event) not in ("page", "blog") else f" ({page})"
     if space := metadata.get("space"):

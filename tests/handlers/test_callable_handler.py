@@ -17,7 +17,10 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler, wrap
-from crewlet.turn import Ack, Defer, Nak, Turn
+from crewlet.handlers.outcomes import ACCEPTED
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Turn
+
+NO_LIST = Nak("the handler's Answered has `shown` that is no list of messages' identities")
 
 
 def outcome_of_call(function: object, timeout_s: float = 5.0) -> object:
@@ -34,7 +37,14 @@ class TestOutcomes:
             (Ack(answer="yes"), Ack(answer="yes")),
             (Nak("no"), Nak("no")),
             (Defer("later", 2.0), Defer("later", 2.0)),
-            (7, Nak("the handler returned int, not None, text, Ack, Nak, Defer or Unavailable")),
+            (7, Nak(f"the handler returned int, not {ACCEPTED}")),
+            (Abandon("no"), Abandon("no")),
+            (Abandon(7), Nak("the handler's Abandon does not hold text")),  # type: ignore[arg-type]
+            (Answered("yes", ("m1", "m1", "m2")), Answered("yes", ("m1", "m2"))),
+            (Answered(shown=["m1", ""]), Answered(None, ("m1",))),  # type: ignore[arg-type]
+            (Answered(7), Nak("the handler's Answered does not hold text")),  # type: ignore[arg-type]
+            (Answered("yes", "m1"), NO_LIST),  # type: ignore[arg-type]
+            (Answered("yes", (7,)), NO_LIST),  # type: ignore[arg-type]
             (Ack(answer=7), Nak("the handler's Ack does not hold text")),  # type: ignore[arg-type]
         ],
     )

@@ -21,7 +21,7 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler
-from crewlet.turn import Ack, Defer, Nak, Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -88,6 +88,8 @@ class TestOutcomes:
             ),
             ('{"type": "defer", "reason": "later"}', Defer("later")),
             ('{"type": "nak", "reason": "no"}', Nak("no")),
+            ('{"type": "abandon", "reason": "declined"}', Abandon("declined")),
+            ('{"type": "answered", "answer": "hi", "shown": ["m1"]}', Answered("hi", ("m1",))),
             ('{"type": "ack", "answer": "hi"}', Ack("hi")),
             (
                 '{"type": "bug", "reason": "an answer"}',

@@ -15,12 +15,12 @@ from crewlet.company import Company, Seat
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, TurnTriggerSkipped
+from crewlet.inbound.completions import LEDGER_TRIES
 from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.outages import Outages
 from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.worked import ALREADY_WORKED
-from crewlet.inbound.turn_run import LEDGER_TRIES
 from crewlet.inbound.work import AtWork
 from crewlet.turn import Turn
 

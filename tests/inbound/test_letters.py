@@ -18,6 +18,7 @@ from crewlet.events import Event, Trace, encode
 from crewlet.events.types import ExternalNotification
 from crewlet.inbound import letters
 from crewlet.inbound.build_turn import build_turn
+from crewlet.inbound.coalesce import coalesce
 from crewlet.turn import Turn
 
 SEAT = Seat(handle="dev", name="Developer", unit="Engineering", goal="ship", agent_id="a-1")
@@ -29,7 +30,14 @@ def read(data: bytes) -> Letter:
 
 
 def turn_of(*made: Letter, trace: Trace | None = None) -> Turn:
-    return build_turn(made, seat=SEAT, company="Acme", trace=trace or Trace.root(), deadline=START)
+    return build_turn(
+        made,
+        coalesce([letters.event_of(one) for one in made]),
+        seat=SEAT,
+        company="Acme",
+        trace=trace or Trace.root(),
+        deadline=START,
+    )
 
 
 # -- letters --------------------------------------------------------------------------
@@ -104,7 +112,7 @@ def test_a_turn_names_seat_company_and_conversation() -> None:
 def test_events_stand_in_the_order_of_the_letters() -> None:
     turn = turn_of(letter(event("a", text="one")), letter(event("b", text="two")))
     assert [one.id for one in turn.events] == ["a", "b"]
-    assert turn.text == "one\n\ntwo"
+    assert turn.text == turn.digest
     assert turn.events[0].sender == "boss"
 
 

@@ -7,22 +7,24 @@ from typing import Final
 
 from actors.delivery import Letter
 from actors.ports import Clock
-from crewlet.events import Event
-from crewlet.events import catalogue as types
-from crewlet.events.types import TurnTriggerSkipped
-from crewlet.inbound.ids import derived_id
-from crewlet.inbound.ledger import Ledger, Worked
+from crewlet.inbound.constituent import whatever_of
+from crewlet.inbound.ledger import Ledger, Worked, message_key
 from crewlet.inbound.letters import event_of
 from crewlet.inbound.outbox import Outbox
+from crewlet.inbound.skipped import trigger_skipped
 from crewlet.inbound.work import Work
 from crewlet.queue import Publisher
 
 ALREADY_WORKED: Final = "a finished turn has worked this trigger"
+ANSWERED_IN_THREAD: Final = "a later turn answered this message in its thread"
 
 
 class WorkedBefore:
     """Asks the completion ledger; what it does not answer, it did not forbid. What the turn owed,
-    and may not have sent before its node died, goes out now."""
+    and may not have sent before its node died, goes out now.
+
+    A row is of an event, or of a message that a turn was shown while it waited (`message_key`).
+    """
 
     def __init__(
         self, ledger: Ledger, queue: Publisher, clock: Clock, outboxes: Sequence[Outbox] = ()
@@ -33,28 +35,34 @@ class WorkedBefore:
         self._outboxes = outboxes
 
     async def __call__(self, work: Work) -> None:
-        worked = await self._ledger.worked(work.seat.handle, [one.id for one in work.letters])
+        messages = {one.id: key for one in work.letters if (key := _message(one))}
+        ids = [*(one.id for one in work.letters), *messages.values()]
+        rows = await self._ledger.worked(work.seat.handle, list(dict.fromkeys(ids)))
+        worked: list[str] = []
         for letter in work.letters:
-            if row := worked.get(letter.id):
-                await self._say(work.seat.handle, letter, row)
-                for outbox in self._outboxes:
-                    await outbox.send(work.seat.handle, [letter])
+            row, reason = rows.get(letter.id), ALREADY_WORKED
+            if row is None:
+                row, reason = rows.get(messages.get(letter.id, "")), ANSWERED_IN_THREAD
+            if row is None:
+                continue
+            worked.append(letter.id)
+            await self._say(work.seat.handle, letter, row, reason)
+            for outbox in self._outboxes:
+                await outbox.send(work.seat.handle, [letter])
         work.finish(worked)
 
-    async def _say(self, handle: str, letter: Letter, row: Worked) -> None:
-        trigger = event_of(letter)
-        body = TurnTriggerSkipped(
-            agent_role=handle,
-            trigger_id=trigger.id,
-            reason=ALREADY_WORKED,
-            worked_by=row.turn_id,
+    async def _say(self, handle: str, letter: Letter, row: Worked, reason: str) -> None:
+        skip = trigger_skipped(
+            event_of(letter),
+            handle,
+            reason=reason,
+            turn_id=row.turn_id,
             completed_at=row.completed_at,
-        )
-        event = Event.new(
-            types.TURN_TRIGGER_SKIPPED,
-            id=derived_id(trigger.id, handle, "skipped", row.turn_id),
             at=self._clock.now(),
-            trace=trigger.trace.child(),
-            body=body,
         )
-        await self._queue.record(event)
+        await self._queue.record(skip)
+
+
+def _message(letter: Letter) -> str:
+    """The ledger's key of the message that a letter tells of; empty where it tells of none."""
+    return message_key(whatever_of(event_of(letter)).message)

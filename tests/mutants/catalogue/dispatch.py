@@ -72,8 +72,8 @@ def acknowledged_without_its_row(patch: Patches) -> None:
     """A turn whose row could not be written is acknowledged all the same."""
     complete = TurnRun._complete
 
-    async def careless(run: TurnRun, attempt: Any, outcome: Ack) -> Any:
-        found = await complete(run, attempt, outcome)
+    async def careless(run: TurnRun, attempt: Any, outcome: Ack, shown: Any = ()) -> Any:
+        found = await complete(run, attempt, outcome, shown)
         return outcome if isinstance(found, Defer) else found
 
     patch.set(TurnRun, "_complete", careless)
