@@ -47,6 +47,7 @@ PURE = (
     "actors/machines/",
     "crewlet/inbound/outage.",
     "crewlet/inbound/routing",
+    "crewlet/runs/row",
     "crewlet/sources/",
 )
 IMPURE_CALLS = {

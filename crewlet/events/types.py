@@ -50,7 +50,8 @@ class TurnTriggerSkipped(Struct, frozen=True, kw_only=True):
 
 
 class AgentTurnStarted(Struct, frozen=True, kw_only=True):
-    """`triggers` are the ids of the events that the turn is for."""
+    """`triggers` are the ids of the events that the turn is for. `resumed`: the turn had suspended
+    under this id, and goes on with the end of its run."""
 
     turn_id: str
     agent_id: str
@@ -58,12 +59,14 @@ class AgentTurnStarted(Struct, frozen=True, kw_only=True):
     triggers: tuple[str, ...]
     conversation_key: str = ""
     attempt: int = 1
+    resumed: bool = False
 
 
 class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
-    """`outcome` is ack, nak, defer, unavailable (the provider is away), stopped (by a person) or
-    abandon (given up for good). A failed turn says why; an acked one has its answer, and says
-    why somebody who waited for it did not get it."""
+    """`outcome` is ack, nak, defer, suspend, unavailable (the provider is away), stopped (by a
+    person) or abandon (given up for good). A failed turn says why; an acked one has its answer, and
+    says why somebody who waited for it did not get it. `suspended` names the run that a parked
+    segment goes on as."""
 
     turn_id: str
     agent_id: str
@@ -75,6 +78,7 @@ class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
     reason: str = ""
     failed: bool = False
     stopped: bool = False
+    suspended: str | None = None
     duration_s: float = 0.0
 
 
