@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, cast, get_args
 import msgspec
 
 from crewlet.errors import AskRefused
-from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Unavailable
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Suspend, Unavailable
 
 MAX_REASON: Final = 500
 """Characters of a reason: it goes into events, logs and dead letters."""
@@ -25,7 +25,11 @@ MAX_IDENTITY: Final = 500
 
 CUT: Final = " [cut]"
 
+MAX_RUN_ID: Final = 200
+"""Characters of a run's id: operators type it."""
+
 ACCEPTED: Final = "None, text or one of the outcomes of crewlet.turn"
+NO_RUN_ID: Final = f"the handler's Suspend needs a run_id: 1 to {MAX_RUN_ID} printable characters"
 
 
 def outcome_of(value: object) -> Outcome:
@@ -49,6 +53,10 @@ def outcome_of(value: object) -> Outcome:
             return _at_its_time(Defer, reason, value.retry_after_s)
         case Unavailable(reason=str() as reason):
             return _at_its_time(Unavailable, reason, value.retry_after_s)
+        case Suspend(run_id=str() as run_id) if is_run_id(run_id):
+            return value
+        case Suspend():
+            return nak(NO_RUN_ID)
         case Ack() | Nak() | Defer() | Unavailable() | Abandon():
             return nak(f"the handler's {type(value).__name__} does not hold text")
         case _:
@@ -61,6 +69,11 @@ def answered(text: str) -> Ack:
     if len(data) > MAX_ANSWER_BYTES:
         data = data[: MAX_ANSWER_BYTES - len(CUT)] + CUT.encode()
     return Ack(answer=data.decode("utf-8", "ignore"))
+
+
+def is_run_id(text: str) -> bool:
+    """One line that can be typed, and that JSON can carry."""
+    return 0 < len(text) <= MAX_RUN_ID and text.isprintable() and text == text.strip()
 
 
 def _shown(value: Answered) -> Outcome:
@@ -118,7 +131,7 @@ def said(text: str) -> Outcome:
         return nak(f"the command's outcome does not fit: {error}")
 
 
-_Said: TypeAlias = Ack | Answered | Nak | Defer | Abandon | Unavailable
+_Said: TypeAlias = Ack | Answered | Nak | Defer | Abandon | Suspend | Unavailable
 _TAGS: Final = frozenset(each.__struct_config__.tag for each in get_args(_Said))
 
 

@@ -1,8 +1,8 @@
 """From a partition of a seat's inbox to a settled turn: the way, and its order.
 
 Before anything else it is asked whether the seat may work at all: admission, holds. Then letters
-fall out that need no turn: what the ledger has. What is left becomes one trigger, waits for a slot,
-and is a turn (crewlet.inbound.turn_run).
+fall out that need no turn: what the ledger has, and what answers a run. What is left becomes one
+trigger, waits for a slot, and is a turn (crewlet.inbound.turn_run).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from actors.delivery import Ack, Defer, Outcome, Partition, Partly
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.admission import Admission
+from crewlet.inbound.steps.answers import Answers
 from crewlet.inbound.steps.coalesced import Coalesced
 from crewlet.inbound.steps.duplicates import drop_duplicates
 from crewlet.inbound.steps.holds import AGAIN_S, Holds, nobody_works_it
@@ -57,7 +58,8 @@ def steps_of(services: Services) -> Sequence[Step]:
     return (
         drop_duplicates,
         Admission(services.clock),
-        Holds(services.brakes, nobody_works_it),
+        Holds(services.brakes, nobody_works_it, services.runs.holding),
         WorkedBefore(services.ledger, services.queue, services.clock, services.outboxes),
+        Answers(services.runs),
         Coalesced(services.queue, services.clock),
     )

@@ -17,6 +17,7 @@ from crewlet.inbound.outbox import Outbox
 from crewlet.inbound.running import Turns
 from crewlet.inbound.work import Brakes
 from crewlet.queue import Publisher
+from crewlet.runs.runs import Runs
 
 
 class Services(Struct, frozen=True):
@@ -33,6 +34,7 @@ class Services(Struct, frozen=True):
     clock: Clock
     brakes: Brakes
     outages: Outages
+    runs: Runs
     asks: Asks | None = None
     outboxes: tuple[Outbox, ...] = ()
     data: Path | None = None

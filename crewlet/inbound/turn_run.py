@@ -33,12 +33,15 @@ from crewlet.inbound.given_up import GivenUp
 from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.services import Services
+from crewlet.inbound.suspending import Suspending
 from crewlet.inbound.work import Work
-from crewlet.turn import Abandon, Answered, Outcome, Turn, Unavailable
+from crewlet.runs.notices import resumed_turn
+from crewlet.turn import Abandon, Answered, Outcome, Suspend, Turn, Unavailable
 
 FINISHED: Final = "ack"
 STOPPED: Final = "stopped"
 ABANDONED: Final = "abandon"
+SUSPENDED: Final = "suspend"
 
 UNDECIDED: Final = "the ledger did not say whether it recorded the turn"
 
@@ -68,10 +71,12 @@ class Stopped(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True):
-    """What becomes of the turn's mail, and the word for it in the record."""
+    """What becomes of the turn's mail, and the word for it in the record. `run_id` is the run that
+    the turn goes on as, if it is not over."""
 
     settled: Settled
     word: str
+    run_id: str = ""
 
     @property
     def stopped(self) -> bool:
@@ -87,9 +92,11 @@ class TurnRun:
         self._clock = services.clock
         self._completions = Completions(services)
         self._given_up = GivenUp(services)
+        self._suspending = Suspending(services)
 
     async def run(self, work: Work) -> Settled:
-        turn_id, trace = new_turn_id(), event_of(work.letters[0]).trace.child()
+        turn_id = _resumed(work) or new_turn_id()
+        trace = event_of(work.letters[0]).trace.child()
         try:
             attempt = self._begun(work, turn_id, trace)
             ending = await self._ended(attempt)
@@ -177,6 +184,8 @@ class TurnRun:
             case Answered():
                 told = Ack(outcome.answer)
                 return _as_said(await self._complete(attempt, told, outcome.shown))
+            case Suspend():
+                return await self._suspend(attempt, outcome.run_id)
             case Abandon():
                 return await self._abandon(attempt, outcome.reason)
             case Nak():
@@ -226,6 +235,14 @@ class TurnRun:
         attempt.notes[:] = [*notes, *await self._completions.send(finished)]
         await self._follow(attempt)
         return outcome
+
+    async def _suspend(self, attempt: Attempt, run_id: str) -> Ending:
+        """What the turn owes to others it owes still: it goes on when its run is over."""
+        settled = await self._suspending.suspend(attempt.work, attempt.turn, run_id)
+        if not isinstance(settled, Ack):
+            return _as_said(settled)
+        await self._follow(attempt)  # or nobody would bring it the answer to its question
+        return Ending(settled, SUSPENDED, run_id)
 
     async def _abandon(self, attempt: Attempt, reason: str) -> Ending:
         turn_id = attempt.turn.turn_id
@@ -277,6 +294,7 @@ class TurnRun:
             answer=outcome.answer if isinstance(outcome, Ack) else None,
             reason=_noted(attempt) if isinstance(outcome, Ack) else outcome.reason,
             failed=isinstance(outcome, Nak) or ending.word == ABANDONED,
+            suspended=ending.run_id or None,
             stopped=ending.stopped,
             duration_s=(now - attempt.started).total_seconds(),
         )
@@ -298,6 +316,11 @@ class TurnRun:
         await self._queue.record(Event.new(event_type, at=at, trace=trace, body=body))
 
 
+def _resumed(work: Work) -> str:
+    """The turn that a run has suspended and whose result is here; empty for a new turn."""
+    return next(filter(None, (resumed_turn(event_of(letter)) for letter in work.letters)), "")
+
+
 def _noted(attempt: Attempt) -> str:
     return "; ".join(dict.fromkeys(note for note in attempt.notes if note))
 
@@ -316,4 +339,5 @@ def _started(attempt: Attempt) -> AgentTurnStarted:
         triggers=tuple(event.id for event in turn.events),
         conversation_key=turn.conversation.conversation_identity,
         attempt=turn.attempt,
+        resumed=turn.turn_id == _resumed(attempt.work),
     )

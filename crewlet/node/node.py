@@ -55,6 +55,7 @@ from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
+from crewlet.runs.runs import Runs
 from crewlet.web import WebServer, listening, make_app
 
 FLUSH_S: Final = 2.0
@@ -287,9 +288,10 @@ class Node:
 
     def _spec(self, there: frozenset[Mailbox], in_flight: frozenset[Mailbox]) -> NodeSpec:
         followers = Followers(self.broker.store)
-        brakes = SeatBrakes(lambda: self.runtime)
+        brakes, store = SeatBrakes(lambda: self.runtime), self.broker.store
         self.outages = Outages(brakes, self.queue, self.clock)
         self._closers.push_async_callback(self.outages.stop)
+        self.runs = Runs(store, self.queue, self.ledger, brakes, self.clock, self.node_id)
         services = Services(
             company=lambda: self.company,
             node_id=self.node_id,
@@ -300,6 +302,7 @@ class Node:
             clock=self.clock,
             brakes=brakes,
             outages=self.outages,
+            runs=self.runs,
         )
         self._workshop = Workshop(
             lambda: self.company,

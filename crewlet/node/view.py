@@ -17,6 +17,7 @@ from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
 from crewlet.node.pauses import Pauses
 from crewlet.queue import Published, Publisher
+from crewlet.runs.runs import Runs
 
 
 class NodeView(Protocol):
@@ -32,6 +33,7 @@ class NodeView(Protocol):
     edge: WebhookEdge
     fleet: FleetView
     pauses: Pauses
+    runs: Runs
     clock: Clock
     stopping: asyncio.Event
 

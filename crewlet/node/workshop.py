@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from actors.delivery import Ack, Mailbox, Outcome, Partition
 from actors.ports import Consumed
@@ -27,9 +27,11 @@ from crewlet.inbound.work import AtWork
 from crewlet.node.hands import Hands
 from crewlet.node.pauses import Pauses
 
-PAUSES_TRIES: Final = 20
-PAUSES_AGAIN_S: Final = 0.5
-"""A seat whose pause cannot be read is not attached: it may be paused."""
+STORE_TRIES: Final = 20
+STORE_AGAIN_S: Final = 0.5
+"""A seat whose pause or whose runs cannot be read is not attached: they may hold it."""
+
+T = TypeVar("T")
 
 Reflect = Callable[[Event], Awaitable[None]]
 
@@ -61,13 +63,15 @@ class Workshop:
 
     async def prepare(self, handle: str) -> SeatSpec:
         """Everything before the mailboxes are attached: that they exist, and the holds that are
-        taken before. StoreUnavailable where nobody can say whether it is paused. What was known
-        of an outage was known of another stay of the seat here: the first turn is the probe."""
+        taken before. StoreUnavailable where nobody can say whether it is paused or a run holds
+        it. What was known of an outage was known of another stay of the seat here: the first turn
+        is the probe."""
         self._services.outages.forget(handle)
         for mailbox in (topics.control_of(handle), topics.reflect_of(handle)):
             if mailbox not in self._there:
                 await self._broker.ensure(mailbox)
                 self._there.add(mailbox)
+        await _patiently(lambda: self._services.runs.recover(handle))
         holds = tuple(await self.holds_of(handle))
         return SeatSpec(
             handle=handle,
@@ -89,17 +93,10 @@ class Workshop:
         own = [NO_HANDLER] if self._at_work(handle).handler is None else []
         if self._services.outages.holding(handle) is not None:
             own.append(PROVIDER)
-        for last in range(PAUSES_TRIES):
-            try:
-                paused = await self._pauses.holds_of(handle)
-                if not paused:  # what a person stopped here may go on since it was elsewhere
-                    self._services.turns.go_on(handle)
-                return [*own, *paused]
-            except StoreUnavailable:
-                if last == PAUSES_TRIES - 1:
-                    raise
-                await asyncio.sleep(PAUSES_AGAIN_S)
-        raise AssertionError("unreachable")
+        paused = await _patiently(lambda: self._pauses.holds_of(handle))
+        if not paused:  # what a person stopped here may go on since it was elsewhere
+            self._services.turns.go_on(handle)
+        return [*own, *paused, *self._services.runs.holds_of(handle)]
 
     def inbox(self, handle: str) -> Consumed:
         last = self._at_work(handle)
@@ -109,7 +106,7 @@ class Workshop:
         return Consumed(box, read, dispatch.run, lambda: self._current().batch_options)
 
     def control(self, handle: str) -> Consumed:
-        return Consumed(topics.control_of(handle), read_alone, _acknowledge)
+        return Consumed(topics.control_of(handle), read_alone, self._services.runs.control)
 
     def reflect(self, handle: str) -> Consumed:
         return Consumed(topics.reflect_of(handle), read_alone, self._reflected)
@@ -126,6 +123,13 @@ class Workshop:
         return Ack()
 
 
-async def _acknowledge(partition: Partition) -> Outcome:
-    """Control has nobody to talk to yet: long runs bring it its work."""
-    return Ack()
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """What the store says, asked until it answers; StoreUnavailable where it does not."""
+    for last in range(STORE_TRIES):
+        try:
+            return await ask()
+        except StoreUnavailable:
+            if last == STORE_TRIES - 1:
+                raise
+            await asyncio.sleep(STORE_AGAIN_S)
+    raise AssertionError("unreachable")

@@ -17,8 +17,8 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler, wrap
-from crewlet.handlers.outcomes import ACCEPTED
-from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Turn
+from crewlet.handlers.outcomes import ACCEPTED, NO_RUN_ID
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Suspend, Turn
 
 NO_LIST = Nak("the handler's Answered has `shown` that is no list of messages' identities")
 
@@ -45,6 +45,10 @@ class TestOutcomes:
             (Answered(7), Nak("the handler's Answered does not hold text")),  # type: ignore[arg-type]
             (Answered("yes", "m1"), NO_LIST),  # type: ignore[arg-type]
             (Answered("yes", (7,)), NO_LIST),  # type: ignore[arg-type]
+            (Suspend("r1"), Suspend("r1")),
+            (Suspend("x" * 201), Nak(NO_RUN_ID)),
+            (Suspend("two\nlines"), Nak(NO_RUN_ID)),
+            (Suspend(17), Nak(NO_RUN_ID)),  # type: ignore[arg-type]
             (Ack(answer=7), Nak("the handler's Ack does not hold text")),  # type: ignore[arg-type]
         ],
     )

@@ -21,7 +21,7 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler
-from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Suspend, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -69,6 +69,15 @@ class TestOutcomes:
             ("printf 'caf\\351'", Ack(answer="caf\ufffd")),
             ("exit 75", Defer("exit 75")),
             ("echo quota >&2; exit 75", Defer("exit 75: quota")),
+            ("""echo '{"type": "suspend", "run_id": "r 1"}'""", Suspend("r 1")),
+            (
+                """echo '{"type": "suspend", "run_id": ""}'""",
+                Nak("the handler's Suspend needs a run_id: 1 to 200 printable characters"),
+            ),
+            (
+                """echo '{"type": "suspend"}'""",
+                Nak("the command's outcome does not fit: Object missing required field `run_id`"),
+            ),
             ("exit 69", Unavailable("exit 69")),
             ("echo 'no model' >&2; exit 69", Unavailable("exit 69: no model")),
             ("exit 3", Nak("exit 3")),

@@ -22,6 +22,7 @@ from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.inbound.steps.worked import ALREADY_WORKED
 from crewlet.inbound.work import AtWork
+from crewlet.runs.runs import Runs
 from crewlet.turn import Turn
 
 SEAT = Seat(handle="dev", name="Developer", agent_id="a-1")
@@ -37,6 +38,7 @@ class Desk:
         self.worked: list[Turn] = []
         self._handle = handle
         self.held: list[tuple[str, str]] = []
+        self.runs = Runs(bench.client.store, bench.queue, bench.ledger, self, bench.clock, "n1")
         self.dispatch = Dispatch(
             lambda: AtWork(SEAT, self.handler, 60.0),
             Services(
@@ -49,6 +51,7 @@ class Desk:
                 clock=bench.clock,
                 brakes=self,
                 outages=Outages(self, bench.queue, bench.clock),
+                runs=self.runs,
             ),
         )
 

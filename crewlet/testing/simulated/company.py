@@ -33,6 +33,7 @@ from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import AtWork
 from crewlet.queue import Publisher
+from crewlet.runs.runs import Runs
 from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, plain
 from crewlet.testing.simulated.store import LinkedStore
 from crewlet.turn import Outcome as Answered
@@ -72,17 +73,18 @@ class CompanySite(TwinSite):
     async def prepare_seat(self, host: Host, store: LinkedStore, seat: str) -> SeatSpec:
         """As the node does it."""
         queue = Publisher(cast(CompanyBroker, host.broker), node_id=host.name, clock=host.clock)
-        brakes = _Unbraked()
+        ledger, brakes = Ledger(store), _Unbraked()
         services = Services(
             company=lambda: self._company,
             node_id=host.name,
             queue=queue,
-            ledger=Ledger(store),
+            ledger=ledger,
             followers=Followers(store),
             turns=Turns(64),
             clock=host.clock,
             brakes=brakes,
             outages=Outages(brakes, queue, host.clock),
+            runs=Runs(store, queue, ledger, brakes, host.clock, host.name),
         )
         turn = FullTurn(host, seat, store, self._handler, self.seat_of)
         at_work = AtWork(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S)
