@@ -15,6 +15,7 @@ from crewlet.cli.exits import OK, USAGE
 from crewlet.cli.fleet import lease, node
 from crewlet.cli.inside import consumer, inbox, plain, trace
 from crewlet.cli.node import drain, status
+from crewlet.cli.run import run
 from crewlet.cli.running import run_in, say
 from crewlet.cli.seat import seat
 from crewlet.cli.seats import seats
@@ -25,6 +26,7 @@ OPERATING: Final = (
     send,
     seats,
     seat,
+    run,
     *plain,
     top,
     trace,

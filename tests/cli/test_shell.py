@@ -175,6 +175,11 @@ LINES = {
     "seat resume": "seat resume dev",
     "seat move": "seat move dev n1",
     "seat delete": "seat delete dev --yes dev",
+    "run show": "run show dev r1",
+    "run complete": "run complete dev r1 done",
+    "run fail": "run fail dev r1",
+    "run ask": "run ask dev r1 'Which branch?'",
+    "run take": "run take dev r1",
     "node label": "node label zone=west",
     "why": "why dev",
     "tell": "tell dev describe",
@@ -188,7 +193,8 @@ LINES = {
 """Of a verb that is more than its name."""
 
 ENDLESS = {"trace on": "trace on dev"}
-REFUSED = {"dlq show", "dlq replay", "dlq drop"}
+OF_A_RUN = {"run show", "run complete", "run fail", "run ask", "run take"}
+REFUSED = {"dlq show", "dlq replay", "dlq drop", *OF_A_RUN}
 
 
 @pytest.mark.parametrize("verb", [verb for verb in verbs() if verb not in ENDLESS])

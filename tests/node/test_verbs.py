@@ -32,6 +32,12 @@ GOOD: dict[str, dict[str, object]] = {
     "seat.resume": {"handle": "dev"},
     "seat.move": {"handle": "dev", "node": "n1"},
     "seat.delete": {"handle": "dev", "yes": "dev"},
+    "run.ls": {},
+    "run.show": {"handle": "dev", "run_id": "r1"},
+    "run.complete": {"handle": "dev", "run_id": "r1", "text": "a secret thing"},
+    "run.fail": {"handle": "dev", "run_id": "r1", "text": "a secret thing"},
+    "run.ask": {"handle": "dev", "run_id": "r1", "text": "a secret thing"},
+    "run.take": {"handle": "dev", "run_id": "r1"},
     "node.ls": {},
     "node.drain": {},
     "node.undrain": {},
@@ -93,7 +99,7 @@ def test_what_acts_is_recorded_once_with_who_and_what_and_never_the_arguments() 
                 assert event.value("outcome", str, "") in ("done", "refused")
                 assert "secret" not in str(event), verb
                 wanted = {"send": "dev", "dlq.drop": "17", "dlq.replay": ""}.get(verb)
-                if verb.startswith("seat.") or verb == "tell":
+                if verb.startswith(("seat.", "run.")) or verb == "tell":
                     wanted = "dev"
                 assert event.value("target", str, "?") == (wanted if wanted is not None else "n1")
 

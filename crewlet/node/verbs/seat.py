@@ -20,6 +20,7 @@ from crewlet.node.seats import box_state, seat_row
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
 from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
 from crewlet.node.view import NodeView
+from crewlet.runs.live import RUN
 
 LONGEST_REASON: Final = 60
 
@@ -29,6 +30,7 @@ TAKEN_UP: Final = (CONTROL, REFLECT, INBOX)
 LIFTED_BY: Final = {
     PAUSED: "it is a person's pause: `crewlet seat resume {handle}` ends it",
     UNCONFIRMED: "the node cannot confirm its session: it ends when the store answers",
+    RUN: "a run holds it: `crewlet run ls {handle}` names it, `crewlet run fail` ends it",
     NO_HANDLER: "nobody works this seat: give it a handler in the company file, and start again",
 }
 """Holds that are not lifted by their name: what they stand for has to end."""

@@ -9,6 +9,7 @@ from crewlet.node.verbs.fleet import FleetVerbs
 from crewlet.node.verbs.inside import InsideVerbs
 from crewlet.node.verbs.letters import LetterVerbs
 from crewlet.node.verbs.operation import AnyOperation
+from crewlet.node.verbs.run import RunVerbs
 from crewlet.node.verbs.seat import SeatVerbs
 from crewlet.node.verbs.top import TopVerbs
 from crewlet.node.verbs.tracing import TraceVerbs
@@ -22,6 +23,7 @@ def operations_of(node: NodeView) -> Mapping[str, AnyOperation]:
         **CompanyVerbs(node).table(),
         **LetterVerbs(node).table(),
         **SeatVerbs(node).table(),
+        **RunVerbs(node).table(),
         **FleetVerbs(node).table(),
         **InsideVerbs(node).table(),
         **TraceVerbs(node).table(),

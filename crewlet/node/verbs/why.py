@@ -26,6 +26,8 @@ from crewlet.node.seats import outage_text
 from crewlet.node.verbs.lookup import agent_seat
 from crewlet.node.verbs.operation import AnyOperation, OfSeat, Operation, Rows
 from crewlet.node.view import NodeView
+from crewlet.runs.live import RUN
+from crewlet.runs.row import Run, State
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     full: bool = False
     pause: Pause | None = None
     outage: Outage | None = None
+    runs: tuple[Run, ...] = ()
     mail: MailboxState | None = None
     oldest: Waiting | None = None
     oldest_s: float = 0.0
@@ -123,10 +126,26 @@ def _hold(facts: Facts, hold: str) -> Reason:
             return Reason(
                 "provider", f"{text}, by itself; now: `crewlet seat release {handle} {hold}`"
             )
+        case _ if hold == RUN:
+            return Reason("run", _running(facts))
         case _ if hold == NO_HANDLER:
             return Reason("no_handler", "nobody works it: give it a handler in the company file")
         case _:
             return Reason("held", f"it is held: `crewlet seat release {handle} '{hold}'`")
+
+
+def _running(facts: Facts) -> str:
+    """Which runs hold it: the one that has for longest first."""
+    handle, runs = facts.handle, [run for run in facts.runs if run.holds]
+    if not runs:
+        return f"a run holds it: `crewlet run ls {handle}`"
+    first = runs[0]
+    more = f", and {len(runs) - 1} more: `crewlet run ls {handle}`" if len(runs) > 1 else ""
+    command = "take" if first.state is State.RESUMING else "show"
+    what = "an answer waits to be taken" if first.state is State.RESUMING else "it goes on"
+    since = f"{first.opened_at:%Y-%m-%d %H:%M:%S} UTC"
+    way = f"`crewlet run {command} {handle} {first.run_id}`"
+    return f"run {first.run_id} holds it since {since}, {what}: {way}{more}"
 
 
 def _slot(facts: Facts) -> Iterator[Reason]:
@@ -210,6 +229,7 @@ class WhyVerbs:
             running=len(node.turns.all_running()),
             full=node.turns.full,
             outage=node.outages.holding(seat.handle),
+            runs=tuple(node.runs.of(seat.handle)),
         )
         return await self._with_mail(facts) if node.broker.connected else facts
 
