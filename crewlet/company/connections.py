@@ -28,9 +28,10 @@ def read_integrations(record: Record, report: Report) -> Integrations:
     if integrations is None:
         return Integrations()
     found = {vendor: integrations.record(vendor) for vendor in VENDORS}
-    secrets = {vendor: each.secret("secret") for vendor, each in found.items() if each}
     connected: dict[str, Any] = {
-        vendor: Integration(secret=secret) for vendor, secret in secrets.items() if secret
+        vendor: Integration(secret=secret, lookup=each.line("lookup"))
+        for vendor, each in found.items()
+        if each and (secret := each.secret("secret"))
     }
     return Integrations(
         **connected,

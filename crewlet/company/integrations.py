@@ -12,9 +12,11 @@ from crewlet.sources.generic_rule import PREFIX, Rule
 
 
 class Integration(Struct, frozen=True, kw_only=True):
-    """What proves that a delivery came from its vendor."""
+    """What proves that a delivery came from its vendor. `lookup` is a `module:function` that knows
+    the conversation of a payload which does not name it, empty where there is none."""
 
     secret: Secret
+    lookup: str = ""
 
 
 class MattermostIntegration(Struct, frozen=True, kw_only=True):
@@ -56,6 +58,15 @@ class Integrations(Struct, frozen=True, kw_only=True):
             return None
         found: Connection | None = getattr(self, vendor)
         return found
+
+    def lookups(self) -> dict[str, str]:
+        """The functions that know conversations, as `module:function`, by vendor."""
+        known = {vendor: self.of(vendor) for vendor in self.__struct_fields__}
+        return {
+            vendor: each.lookup
+            for vendor, each in known.items()
+            if isinstance(each, Integration) and each.lookup
+        }
 
     def secrets(self) -> list[str]:
         """Everybody's secrets, to be kept from those who do the work; of the tokens of several

@@ -243,6 +243,15 @@ _INTEGRATIONS: Final = {
     ),
 }
 
+_INCOMPLETE: Final = ("jira", "confluence")
+"""Vendors with payloads that do not name their conversation: a server's new comment."""
+
+_LOOKUP: Final = Key(
+    shape="line",
+    example="our_lookups:find",
+    about="A function as `module:function` that knows the conversation of a payload without one.",
+)
+
 _SECRETS: Final[Mapping[str, Section]] = {
     vendor: {
         "secret": Key(
@@ -250,8 +259,9 @@ _SECRETS: Final[Mapping[str, Section]] = {
             required=True,
             example=f"${{{vendor.upper()}_WEBHOOK_SECRET}}",
             about=f"{secret}, always by way of an environment variable.",
-        )
+        ),
     }
+    | ({"lookup": _LOOKUP} if vendor in _INCOMPLETE else {})
     for vendor, (_, secret) in VENDORS.items()
 }
 

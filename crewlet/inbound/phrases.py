@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crewlet.sources.phrases import (
     ALREADY_ACCEPTED,
+    CONVERSATION_UNKNOWN,
     GATE_REFUSED,
     NO_PARSER,
     NO_SEAT,
@@ -17,6 +18,7 @@ from crewlet.sources.phrases import (
 
 __all__ = [
     "ALREADY_ACCEPTED",
+    "CONVERSATION_UNKNOWN",
     "GATE_REFUSED",
     "NO_PARSER",
     "NO_SEAT",

@@ -30,12 +30,16 @@ from crewlet.events.types import (
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ids import derived_id
 from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
+from crewlet.inbound.lookup import Lookups
 from crewlet.inbound.phrases import (
     ALREADY_ACCEPTED,
+    CONVERSATION_UNKNOWN,
     NO_SEAT,
+    RATE_LIMITED,
     UNREADABLE_PAYLOAD,
     accepted_before,
 )
+from crewlet.inbound.rate import RateValve
 from crewlet.inbound.routing import Recipient, Routing, recipients
 from crewlet.queue import Publisher
 from crewlet.sources import Notification, Skip
@@ -54,8 +58,11 @@ class Router:
         followers: Followers,
         store: Store,
         clock: Clock,
+        lookups: Lookups | None = None,
     ) -> None:
         self._company = company
+        self._lookups = lookups or Lookups({})
+        self._rate = RateValve(store)
         self._queue = queue
         self._followers = followers
         self._store = store
@@ -83,12 +90,15 @@ class Router:
             if isinstance(found, Skip):
                 await self._skip(event, index, found.reason, found.detail, ())
                 continue
+            found = await self._placed(event, index, found)
             try:
                 routing = await self._routing(found)
             except StoreUnavailable as error:
                 failures.append(str(error))
                 continue
             for recipient in routing.wake:
+                if await self._too_many(event, index, recipient):
+                    continue
                 try:
                     failure = await self._wake(event, index, found, recipient, raw.delivery)
                 except NoMailbox as error:  # nor would there be one the next time
@@ -103,6 +113,26 @@ class Router:
             return Nak(reason="; ".join(failures)[:500])
         await self._done(event, raw, parsed, woken)
         return Ack()
+
+    async def _placed(self, event: Event, index: int, found: Notification) -> Notification:
+        """The notification in its conversation. Where that stays unknown it is recorded: nobody
+        can be told, but for whom a route names."""
+        if found.verdict != "lookup":
+            return found
+        placed = await self._lookups.named(found, self._company())
+        if isinstance(placed, Notification):
+            return placed
+        await self._skip(event, index, CONVERSATION_UNKNOWN, placed.detail, ())
+        return found
+
+    async def _too_many(self, event: Event, index: int, recipient: Recipient) -> bool:
+        company = self._company()
+        limit, seat = company.notification_rate_limit, company.seat(recipient.handle)
+        if seat is None or await self._rate.lets(seat.agent_id, limit, at=self._clock.now()):
+            return False
+        detail = f"{recipient.handle} had {limit} notifications in this second, its limit"
+        await self._skip(event, index, RATE_LIMITED, detail, (recipient.handle,))
+        return True
 
     async def _routing(self, notification: Notification) -> Routing:
         """Who is woken; those addressed are in the conversation from now on."""

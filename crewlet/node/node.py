@@ -7,7 +7,7 @@ again, so that a start that was refused leaves nothing behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,7 @@ from crewlet.handlers import Strays
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
 from crewlet.inbound.letters import read_alone
+from crewlet.inbound.lookup import Look, Lookups
 from crewlet.inbound.outages import Outages
 from crewlet.inbound.router import Router
 from crewlet.inbound.running import Turns
@@ -67,7 +68,8 @@ class Node:
     """One process's share of a company.
 
     `turn` works every seat that has no handler of its own in the company's file; `reflect`
-    is given each finished turn. `web` false opens no port, `admin` false no socket; `folder`
+    is given each finished turn; `lookups` know, by source, the conversations that payloads do not
+    name. `web` false opens no port, `admin` false no socket; `folder`
     is where handlers are looked for and commands run. `watchdog` lets the process leave with
     code 75 when its loop stood still for longer than its leases last. Use it as
     `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed
@@ -80,6 +82,7 @@ class Node:
         *,
         turn: Callable[..., Any] | None = None,
         reflect: Reflect | None = None,
+        lookups: Mapping[str, Look] | None = None,
         settings: NodeSettings | None = None,
         data: Path | str = ".crewlet",
         web: bool = True,
@@ -104,6 +107,7 @@ class Node:
         self._company_folder = folder
         self._turn = turn
         self._reflect = reflect
+        self._lookups = Lookups(lookups or {}, folder)
         self._web = WebServer() if web else None
         self._admin = admin
         self._given_broker = broker
@@ -124,6 +128,7 @@ class Node:
 
     async def _start(self) -> None:
         self._hands = Hands(self.company, self._turn, self.turns, self.strays, self._company_folder)
+        self._lookups.check(self.company)
         if self._folder is not None:
             self._folder.hold()
             self._closers.callback(self._folder.release)
@@ -332,6 +337,7 @@ class Node:
             followers=followers,
             store=self.broker.store,
             clock=self.clock,
+            lookups=self._lookups,
         )
         return Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
 

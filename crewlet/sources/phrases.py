@@ -13,6 +13,7 @@ GATE_REFUSED: Final = "routing gate refused"
 RATE_LIMITED: Final = "rate limit exceeded"
 RECIPIENT_IS_HUMAN: Final = "recipient is human"
 ALREADY_ACCEPTED: Final = "delivery already accepted"
+CONVERSATION_UNKNOWN: Final = "conversation unknown"
 
 PHRASES: Final = (
     UNREADABLE_PAYLOAD,
@@ -24,4 +25,5 @@ PHRASES: Final = (
     RATE_LIMITED,
     RECIPIENT_IS_HUMAN,
     ALREADY_ACCEPTED,
+    CONVERSATION_UNKNOWN,
 )
