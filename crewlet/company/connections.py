@@ -48,7 +48,7 @@ def _mattermost(record: Record | None, report: Report) -> MattermostIntegration 
     if record is None:
         return None
     url = record.line("url")
-    if url and (fault := _url_fault(url)):
+    if url and (fault := url_fault(url, "https://chat.octo.example")):
         report.add(*record.at("url"), f"{record.written('url')} {fault}")
     if record.has("url") != record.has("access_token"):
         key, other = ("url", "access_token") if record.has("url") else ("access_token", "url")
@@ -64,7 +64,7 @@ def _mattermost(record: Record | None, report: Report) -> MattermostIntegration 
     )
 
 
-def _url_fault(url: str) -> str:
+def url_fault(url: str, example: str) -> str:
     """What is wrong with an address; empty where nothing is."""
     try:
         parts = urlsplit(url)
@@ -72,7 +72,7 @@ def _url_fault(url: str) -> str:
     except ValueError:
         return "is no address"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "is no address; write it like https://chat.octo.example"
+        return f"is no address; write it like {example}"
     if parts.username or parts.query or parts.fragment:
         return "holds more than a server and a path"
     return ""

@@ -6,47 +6,12 @@ The reader, the JSON schema and the reference in docs/guide/company.md all come 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
-
-from msgspec import Struct
+from typing import Final
 
 from actors.delivery import MAX_BATCH, MAX_LINGER_S
+from crewlet.company.endpoint import OPENAI
+from crewlet.company.key import Key, Section
 from crewlet.company.model import TURN_TIMEOUT_S, Contact
-
-Shape: TypeAlias = Literal[
-    "line",  # text on one line
-    "text",  # text, line breaks allowed
-    "lines",  # a list of texts, or of `choices`
-    "command",  # an argument list
-    "filters",  # names of one's own to texts
-    "secret",  # a reference to an environment variable
-    "integer",
-    "number",
-    "flag",
-    "table",  # the keys of another section
-    "named",  # names of one's own to such
-    "tables",  # a list of such
-]
-
-
-class Key(Struct, frozen=True, kw_only=True):
-    """One key. `of` names the section inside a table; `spellings` are accepted as well;
-    `may_be_empty` where '' says something."""
-
-    shape: Shape
-    about: str
-    default: str = ""
-    example: str = ""
-    required: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-    of: str = ""
-    spellings: tuple[str, ...] = ()
-    may_be_empty: bool = False
-
-
-Section: TypeAlias = Mapping[str, Key]
 
 _COMPANY: Final = {
     "name": Key(
@@ -177,12 +142,15 @@ _HANDLER: Final = {
     "python": Key(
         shape="line",
         example="crewlet.demo.handler:work",
-        about="A function as `module:function`; either this or `command`.",
+        about="A function as `module:function`; either this, or `command`, or `openai`.",
     ),
     "command": Key(
         shape="command",
         example="[python, work.py]",
         about="A program and its arguments; a text is split at spaces, no shell is involved.",
+    ),
+    "openai": Key(
+        shape="table", of="openai", about="A model behind an OpenAI-compatible endpoint."
     ),
     "timeout_s": Key(
         shape="number",
@@ -335,6 +303,7 @@ COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "role": _ROLE,
     "contact": _CONTACT,
     "handler": _HANDLER,
+    "openai": OPENAI,
     "placement": _PLACEMENT,
     "route": _ROUTE,
     "integrations": _INTEGRATIONS,

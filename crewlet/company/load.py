@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import structs
 
 from crewlet.company.connections import read_integrations
+from crewlet.company.handlers import read_handler
 from crewlet.company.integrations import Integrations
 from crewlet.company.keys import COMPANY_SECTIONS
 from crewlet.company.model import Company, Route
@@ -21,7 +22,6 @@ from crewlet.company.seats import (
     build_units,
     managed,
     place_roles,
-    read_handler,
 )
 from crewlet.company.yaml import MAX_BYTES, read_yaml
 

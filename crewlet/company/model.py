@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from actors.delivery import MAX_BATCH, MAX_LINGER_S, BatchOptions
 from actors.machines.placement import Demand
+from crewlet.company.endpoint import Endpoint
 from crewlet.company.integrations import Integrations
 from crewlet.sources.generic_rule import ANYBODY
 
@@ -38,11 +39,13 @@ class Contact(Struct, frozen=True, kw_only=True):
 
 
 class HandlerSpec(Struct, frozen=True, kw_only=True):
-    """What does a seat's work: exactly one of `python` (`module:function`) and `command`
-    (an argument list, never a shell line). A turn longer than `timeout_s` seconds failed."""
+    """What does a seat's work: exactly one of `python` (`module:function`), `command` (an
+    argument list, never a shell line) and `openai`. A turn longer than `timeout_s` seconds
+    failed."""
 
     python: str = ""
     command: tuple[str, ...] = ()
+    openai: Endpoint | None = None
     timeout_s: float = TURN_TIMEOUT_S
 
 
@@ -194,6 +197,13 @@ class Company(Struct, frozen=True, kw_only=True):
     def handler_of(self, seat: Seat) -> HandlerSpec | None:
         """The seat's own handler, else the company's; never one for a human."""
         return (seat.handler or self.handler) if seat.is_agent else None
+
+    def secrets(self) -> list[str]:
+        """All secrets of the file, to be kept from those who do the work."""
+        specs = [self.handler, *(seat.handler for seat in self.seats)]
+        keys = (spec.openai.key for spec in specs if spec is not None and spec.openai is not None)
+        found = [*self.integrations.secrets(), *(key.reveal() for key in keys if key is not None)]
+        return list(dict.fromkeys(found))
 
     def all_units(self) -> Iterator[Unit]:
         """Every unit, nested ones after the one that holds them."""

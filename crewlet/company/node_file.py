@@ -17,7 +17,7 @@ from actors.machines.timing import LONGEST_TTL_S, Timing, scaled
 from crewlet.broker import settings as stream
 from crewlet.broker.cluster import SECRET_VARIABLE
 from crewlet.broker.settings import StreamSettings
-from crewlet.company.keys import Key, Section
+from crewlet.company.key import Key, Section
 from crewlet.company.load import read_source
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, shown
 from crewlet.company.record import Reader, Record

@@ -13,7 +13,7 @@ from typing import Final
 
 from crewlet.company import scalars
 from crewlet.company.environment import Missing, expand, has_reference
-from crewlet.company.keys import Key, Section
+from crewlet.company.key import Key, Section
 from crewlet.company.problems import Mark, Report, nearest, shown
 from crewlet.company.secret import Secret
 from crewlet.company.yaml import Items, Node, Table, Text

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final
 
-from crewlet.company.keys import Key
+from crewlet.company.key import Key
 
 MAX_LINE: Final = 1000
 NOTHING: Final = frozenset({"null", "Null", "NULL", "~"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crewlet.company.keys import COMPANY_SECTIONS, Key, Section
+from crewlet.company.key import Key, Section
+from crewlet.company.keys import COMPANY_SECTIONS
 from crewlet.company.node_file import NODE_SECTIONS
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -57,7 +58,9 @@ def _section(keys: Section) -> Schema:
 
 def _exactly_one_handler(definitions: Schema) -> None:
     if "handler" in definitions:
-        definitions["handler"]["oneOf"] = [{"required": ["python"]}, {"required": ["command"]}]
+        definitions["handler"]["oneOf"] = [
+            {"required": [kind]} for kind in ("python", "command", "openai")
+        ]
 
 
 def _described(key: Key) -> Schema:

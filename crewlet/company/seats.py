@@ -8,13 +8,13 @@ from typing import Final, Literal
 
 from msgspec import Struct, field, structs
 
-from crewlet.company.model import Contact, HandlerSpec, Placement, Seat, Unit, agent_id, fold
+from crewlet.company.handlers import read_handler
+from crewlet.company.model import Contact, Placement, Seat, Unit, agent_id, fold
 from crewlet.company.placement import read_placement
 from crewlet.company.problems import Mark, Report, nearest, shown
 from crewlet.company.record import Record
 from crewlet.topics import is_handle
 
-_PYTHON: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _SLUG_GAP: Final = re.compile(r"[^a-z0-9]+")
 _AT_SIGN: Final = ("github_login", "gitlab_username")
@@ -259,23 +259,3 @@ def _manages(
             named.append(handle)
     inferred = [handle for handle in led.get(seat.handle, []) if handle != seat.handle]
     return tuple(dict.fromkeys([*named, *inferred]))
-
-
-def read_handler(record: Record, report: Report) -> HandlerSpec | None:
-    """The handler of a role or of the company, None where it has none of its own."""
-    handler = record.record("handler")
-    if handler is None:
-        return None
-    python, command = handler.line("python"), handler.lines("command")
-    if handler.has("python") == handler.has("command"):
-        both = "both stand here" if handler.has("python") else "none stands here"
-        report.add(handler.mark, handler.path, f"one of `python` and `command` is needed; {both}")
-    elif python and _PYTHON.fullmatch(python) is None:
-        report.add(
-            *handler.at("python"),
-            f"{handler.written('python')} names no function; write `module:function`",
-        )
-    elif handler.has("command") and not command and "command" in handler.values:
-        report.add(*handler.at("command"), "the command is empty; its first word is the program")
-    timeout_s = handler.number("timeout_s", HandlerSpec().timeout_s)
-    return HandlerSpec(python=python, command=command, timeout_s=float(timeout_s))

@@ -1,4 +1,5 @@
-"""Turn handlers: a Python callable or any command; one face, one outcome."""
+"""Turn handlers: a Python callable, any command, or a model behind an endpoint; one face, one
+outcome."""
 
 from crewlet.handlers.build import build_handler, wrap
 from crewlet.handlers.handler import Handler, HandlerSpec, OnOverdue

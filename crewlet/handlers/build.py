@@ -31,8 +31,13 @@ def build_handler(
     command may find in its environment. `strays` is the node's one list of bodies that outlived
     their turns.
     """
-    if bool(spec.python) == bool(spec.command):
-        raise ConfigError("a handler has either 'python' or 'command', and exactly one of them")
+    if sum(map(bool, (spec.python, spec.command, spec.openai))) != 1:
+        raise ConfigError("a handler has one of 'python', 'command' and 'openai'")
+    if spec.openai:
+        # Loaded where one is wanted: an HTTP client is slow to import.
+        from crewlet.handlers.openai import OpenAi
+
+        return CallableHandler(OpenAi(spec.openai), spec.timeout_s, on_overdue, strays)
     if spec.python:
         return CallableHandler(load(spec.python, folder), spec.timeout_s, on_overdue, strays)
     checked_program(spec.command, folder)

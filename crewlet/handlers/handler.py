@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 import structlog
 
+from crewlet.company.endpoint import Endpoint
 from crewlet.turn import Outcome, Turn, Unavailable
 
 log = structlog.get_logger()
@@ -41,7 +42,8 @@ def probe_of(handler: Handler) -> Probe | None:
 
 
 class HandlerSpec(Protocol):
-    """How a company names a handler: `python` ('module:function') or `command` (an argv list).
+    """How a company names a handler: `python` ('module:function'), `command` (an argv list) or
+    `openai` (an endpoint).
 
     `timeout_s` bounds one turn; 0 is no bound.
     """
@@ -51,6 +53,9 @@ class HandlerSpec(Protocol):
 
     @property
     def command(self) -> tuple[str, ...]: ...
+
+    @property
+    def openai(self) -> Endpoint | None: ...
 
     @property
     def timeout_s(self) -> float: ...

@@ -59,7 +59,7 @@ class Hands:
             spec,
             on_overdue=overdue,
             folder=self._folder,
-            secrets=self._company.integrations.secrets(),
+            secrets=self._company.secrets(),
             strays=self._strays,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crewlet.company.keys import Key, Section
+from crewlet.company.key import Key, Section
 
 SHAPES = {
     "line": "text, one line",

@@ -160,7 +160,7 @@ def test_one_alias_for_two_roles_is_one_handle_twice() -> None:
         (
             "name: Octo\nroles: [name: A]\nhandler: {timeout_s: 5}",
             "handler",
-            "one of `python` and `command` is needed; none stands here",
+            "one of `python`, `command` and `openai` is needed; none stands here",
         ),
         (
             "name: Octo\nroles: [name: A]\nhandler: {command: []}",

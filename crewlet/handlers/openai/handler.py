@@ -1,0 +1,133 @@
+"""The turn with a model: it is told what came in, and may ask a colleague or reply.
+
+Each round is one answer of the model. A turn ends with a reply, with a question to a colleague,
+or with whatever kept the model from either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from crewlet.company.endpoint import Endpoint
+from crewlet.errors import AskRefused
+from crewlet.handlers.openai.client import Client
+from crewlet.handlers.openai.prompt import opening
+from crewlet.handlers.openai.wire import (
+    Choice,
+    Json,
+    ToolCall,
+    cut,
+    refusal,
+    said,
+    text_of,
+    tool_result,
+)
+from crewlet.turn import Ack, Nak, Outcome, Turn, Unavailable
+
+
+class Reply(Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `reply`."""
+
+    text: str
+
+
+class Ask(Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `a2a_ask`."""
+
+    handle: str
+    brief: str
+
+
+def _tool(name: str, about: str, **parameters: str) -> Json:
+    properties = {key: {"type": "string", "description": text} for key, text in parameters.items()}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(parameters),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": about, "parameters": schema},
+    }
+
+
+TOOLS: Final[Sequence[Json]] = (
+    _tool("reply", "Answer what came in, and end the turn.", text="The answer."),
+    _tool(
+        "a2a_ask",
+        "Ask a colleague, and end the turn: the answer will wake you.",
+        handle="The colleague's handle.",
+        brief="All that they need to know; they see nothing else.",
+    ),
+)
+NAMES: Final = "reply, a2a_ask"
+
+
+class OpenAi:
+    """A handler for one endpoint; see `crewlet.handlers.Handler`. Timeouts are the caller's."""
+
+    def __init__(
+        self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._client = Client(endpoint, transport)
+
+    async def __call__(self, turn: Turn) -> Outcome:
+        messages = opening(turn, self._endpoint.system)
+        async with self._client.http() as http:
+            for _ in range(self._endpoint.rounds):
+                turn.checkpoint()
+                found = await self._client.complete(http, messages, TOOLS)
+                if not isinstance(found, Choice):
+                    return found
+                ended = await _round(turn, found, messages)
+                if ended is not None:
+                    return ended
+        return Nak(f"the model made no reply in {self._endpoint.rounds} rounds")
+
+    async def available(self) -> Unavailable | None:
+        """Whether the endpoint answers again, without a turn."""
+        async with self._client.http() as http:
+            return await self._client.available(http)
+
+
+async def _round(turn: Turn, choice: Choice, messages: list[Json]) -> Outcome | None:
+    """What the model's answer makes of the turn; None where it goes on, with what its calls gave
+    in `messages`."""
+    if reason := refusal(choice):
+        return Nak(reason)
+    calls = choice.message.tool_calls
+    if not calls:
+        text = (choice.message.content or "").strip()
+        return Ack(text) if text else Nak("the model said nothing")
+    messages.append(said(choice.message))
+    for call in calls:
+        result = await _called(turn, call)
+        if not isinstance(result, str):
+            return result
+        messages.append(tool_result(call, result))
+    return None
+
+
+async def _called(turn: Turn, call: ToolCall) -> Ack | str:
+    """The end of the turn, or what the model is told instead."""
+    name, arguments = call.function.name, text_of(call.function)
+    try:
+        match name:
+            case "reply":
+                text = msgspec.json.decode(arguments, type=Reply).text.strip()
+                return Ack(text) if text else "the text of a reply is never empty"
+            case "a2a_ask":
+                asked = msgspec.json.decode(arguments, type=Ask)
+                return await turn.ask(asked.handle, asked.brief)
+    except AskRefused as error:
+        return f"refused: {error}"
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return f"the arguments of {name} do not fit: {cut(str(error))}"
+    return f"there is no tool {cut(name)!r}; there are: {NAMES}"
