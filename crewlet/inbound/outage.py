@@ -3,7 +3,7 @@ is one and the same.
 
 Two ways to ask. A handler's own probe costs nothing, so that it may be asked every ten minutes
 for ever. Without one the next delivery is the probe, and a message has 25 of them: that spacing
-doubles without a cap, since capped at ten minutes it would spend them all in four hours.
+goes on doubling, since capped at ten minutes it would spend them all in four hours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ STALE_S: Final = 3600.0
 """What fails so long after it was to be asked again, with nothing heard in between, is an outage
 of its own. An hour: where each failure began a new one, a day would still cost 24 deliveries."""
 
-MOST_DOUBLINGS: Final = 30
+MOST_DOUBLINGS: Final = 20
+"""Two months: nobody waits for longer to be asked again."""
 
 
 class Outage(Struct, frozen=True, kw_only=True):

@@ -32,6 +32,10 @@ PROVIDER: Final = "provider"
 PROBE_WITHIN_S: Final = 60.0
 """A probe that takes longer than this has found that nobody answers."""
 
+AFTER_PROBE_S: Final = 1.0
+"""From a probe that found it well to the turn: a provider that is away is not asked twice in one
+second, even where its probe does not see that."""
+
 AGAIN_S: Final = 1.0
 """After a seat that did not answer when its hold was to be lifted."""
 
@@ -138,6 +142,8 @@ class Outages:
             await asyncio.sleep(standing.outage.wait_s)
             said = await _asked(standing.handler)
             if said is None:
+                if probe_of(standing.handler) is not None:
+                    await asyncio.sleep(AFTER_PROBE_S)
                 standing.lifted = True
                 await self._lift(handle)
                 return

@@ -23,7 +23,7 @@ from crewlet.errors import AskRefused, TurnStopped
 from crewlet.handlers import build_handler
 from crewlet.inbound.desk import Asker, Asks, TurnDesk
 from crewlet.inbound.running import RunningTurn, Turns
-from crewlet.turn import Ack, Nak, Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Ack, Nak, Outcome, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -263,13 +263,23 @@ def test_the_probe_costs_nothing_and_knows_what_it_cannot_know() -> None:
         (Response(b"\xff\xfe"), "the endpoint's answer is no chat completion"),
         (Response("x" * 5_000_000), "the endpoint's answer is longer than 4194304 bytes"),
         (text("   "), "the model said nothing"),
-        (completion({"refusal": "I will not"}), "the model declines: I will not"),
-        (completion({"content": "bad"}, "content_filter"), "the model declines: its content"),
     ],
 )
 def test_the_rest_is_a_failure_with_its_reason(answer: Response, reason: str) -> None:
     outcome = ask(Models(answer))
     assert isinstance(outcome, Nak) and reason in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (completion({"refusal": "I will not"}), "the model declines: I will not"),
+        (completion({"content": "bad"}, "content_filter"), "the model declines: its content"),
+    ],
+)
+def test_what_a_model_declines_is_given_up_and_said(answer: Response, reason: str) -> None:
+    outcome = ask(Models(answer))
+    assert isinstance(outcome, Abandon) and reason in outcome.reason
 
 
 def test_a_vendors_message_is_cut_and_on_one_line() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
-from handler_turns import AT, a_turn
+from handler_turns import a_turn
 from msgspec import structs
 
 from crewlet.handlers.openai.prompt import HOW, opening
-from crewlet.turn import SeatView, TurnEvent
+from crewlet.turn import SeatView
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -22,11 +20,7 @@ labels: bug, ui
 number: 7
 repo: o/r
 
-please look
-
-## task_assigned from boss, 2026-11-30 09:02:00 UTC
-
-and answer today"""
+please look"""
 
 
 def test_the_prompt_is_made_of_company_seat_text_and_metadata() -> None:
@@ -35,15 +29,8 @@ def test_the_prompt_is_made_of_company_seat_text_and_metadata() -> None:
     first = structs.replace(
         turn.events[0], metadata={"number": 7, "labels": ["bug", "ui"], **noise}
     )
-    second = TurnEvent(
-        id="e-2",
-        type="task_assigned",
-        timestamp=AT + timedelta(minutes=2),
-        sender="boss",
-        body="and answer today",
-    )
     seat = SeatView(handle="dev", name="Developer", unit="Platform", goal="Turn issues into PRs")
-    turn = structs.replace(turn, seat=seat, events=(first, second))
+    turn = structs.replace(turn, seat=seat, events=(first,))
     system, user = opening(turn, "Answer in German.")
     assert system["content"] == (
         "Answer in German.\n\n"
@@ -51,6 +38,16 @@ def test_the_prompt_is_made_of_company_seat_text_and_metadata() -> None:
         f"Your goal: Turn issues into PRs\n\n{HOW}"
     )
     assert user == {"role": "user", "content": GOLDEN}
+
+
+def test_several_events_are_their_digest_and_what_is_known_of_the_latest() -> None:
+    turn = a_turn()
+    older = structs.replace(turn.events[0], id="e-0", metadata={"old": "fact"})
+    merged = structs.replace(turn, events=(older, turn.events[0]), digest="## 2 messages\n\n...")
+    assert opening(merged, "")[1]["content"] == (
+        "Conversation github:o/r#7\n\n## 2 messages\n\n...\n\n"
+        "What is known of the latest:\nnumber: 7"
+    )
 
 
 def test_what_is_not_known_is_left_out() -> None:

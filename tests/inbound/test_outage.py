@@ -91,6 +91,13 @@ def test_it_never_comes_back_before_it_was_told_to(steps: list[tuple[bool, float
             assert outage.wait_s <= max(LONGEST_FREE_S, least_s) * (1 + JITTER)
 
 
+def test_retry_after_is_honoured_with_and_without_a_probe() -> None:
+    outage = begun(120)
+    assert outage.wait_s == 120
+    assert probe(outage, 300).wait_s == 300
+    assert again(outage, 3.0).wait_s == 10, "never sooner than the spacing either"
+
+
 def test_a_retry_after_without_sense_does_not_end_a_seat() -> None:
     assert begun(10**12).wait_s == LONGEST_ASKED_S
     assert begun(-5.0).wait_s == FIRST_S

@@ -27,7 +27,7 @@ from crewlet.handlers.openai.wire import (
     text_of,
     tool_result,
 )
-from crewlet.turn import Ack, Nak, Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Ack, Nak, Outcome, Turn, Unavailable
 
 
 class Reply(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,7 +101,7 @@ async def _round(turn: Turn, choice: Choice, messages: list[Json]) -> Outcome | 
     """What the model's answer makes of the turn; None where it goes on, with what its calls gave
     in `messages`."""
     if reason := refusal(choice):
-        return Nak(reason)
+        return Abandon(reason)  # it would decline 24 more times
     calls = choice.message.tool_calls
     if not calls:
         text = (choice.message.content or "").strip()

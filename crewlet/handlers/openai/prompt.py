@@ -38,6 +38,11 @@ def _who(turn: Turn, system: str) -> Iterator[str]:
 def _what(turn: Turn) -> Iterator[str]:
     if identity := turn.conversation.conversation_identity:
         yield f"Conversation {identity}"
+    if turn.digest:
+        yield turn.digest
+        if facts := list(_facts(turn.events[-1].metadata)):
+            yield "\n".join(["What is known of the latest:", *facts])
+        return
     for event in turn.events:
         yield "\n".join(_event(event))
 
