@@ -29,6 +29,11 @@ NAMES: Final = (
     "before_release",
     "after_release",
     "mid_batch_linger",
+    "after_channel_opened",
+    "after_request_published",
+    "after_answer_kept",
+    "after_answer_published",
+    "after_channel_closed",
 )
 
 NOT_YET: Final = {

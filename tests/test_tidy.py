@@ -45,6 +45,8 @@ VERBS = {"dlq.list", "dlq.show", "dlq.replay", "dlq.drop"}
 
 PURE = (
     "actors/machines/",
+    "crewlet/a2a/channel.py",
+    "crewlet/a2a/upkeep.py",
     "crewlet/inbound/outage.",
     "crewlet/inbound/routing",
     "crewlet/runs/row",

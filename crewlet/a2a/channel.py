@@ -28,7 +28,8 @@ closed: the asker has it, or is not there to be told."""
 class Reply(Struct, frozen=True, kw_only=True):
     """The word that the asker is owed. `by` is the seat that answers; empty where the system says
     that no answer comes, and then there is no turn behind it. `epoch` is that of the answering
-    seat's tenure: of two who take themselves for its owner, the later is right."""
+    seat's tenure: of two who take themselves for its owner, the later is right. `proof` is the
+    event that the ledger has as worked once the answering turn has completed."""
 
     text: str
     at: datetime
@@ -37,6 +38,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     turn_id: str = ""
     work_key: str = ""
     epoch: int = 0
+    proof: str = ""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
@@ -74,6 +76,11 @@ class Channel(Struct, frozen=True, kw_only=True):
     def closed_by(self) -> str:
         """The seat whose answer closes it; empty: the system does, or nobody yet."""
         return self.reply.by if self.reply is not None else ""
+
+    @property
+    def given_up(self) -> bool:
+        """The system has said that no answer comes."""
+        return self.reply is not None and not self.reply.by
 
     @property
     def quiet_since(self) -> datetime:
@@ -152,7 +159,7 @@ def _owe_again(channel: Channel, given: Owed) -> Channel:
     if not standing.by:
         if not reply.by:
             return channel
-        raise ReplyRefused(_over(channel, standing.text))
+        raise ReplyRefused(over(channel))
     if reply.by and reply.epoch < standing.epoch:
         raise ReplyRefused(
             f"a later owner of {reply.by} has answered on channel {channel.id}: this answer "
@@ -183,7 +190,7 @@ def _refuse(channel: Channel, given: Owed) -> Channel:
     if not given.reply.by:
         return channel
     _check_participant(channel, given.reply)
-    raise ReplyRefused(_over(channel, channel.reason))
+    raise ReplyRefused(over(channel))
 
 
 def _same(channel: Channel, _: Input) -> Channel:
@@ -215,6 +222,8 @@ def _check_participant(channel: Channel, reply: Reply) -> None:
         )
 
 
-def _over(channel: Channel, reason: str) -> str:
-    why = reason or "it has had its answer"
+def over(channel: Channel) -> str:
+    """Why nobody waits for an answer any more."""
+    word = channel.reply.text if channel.given_up and channel.reply is not None else ""
+    why = channel.reason or word or "it has had its answer"
     return f"channel {channel.id} of {channel.asker} is closed ({why}): nobody waits for an answer"

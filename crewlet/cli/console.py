@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from crewlet.cli.channel import ask, channel
 from crewlet.cli.dlq import dlq
 from crewlet.cli.events import events
 from crewlet.cli.exits import OK, USAGE
@@ -34,6 +35,8 @@ OPERATING: Final = (
     consumer,
     events,
     dlq,
+    channel,
+    ask,
     node,
     lease,
     status,

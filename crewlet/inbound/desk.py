@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from actors.delivery import Ack, Letter
+from actors.delivery import Ack
 from crewlet.errors import AskRefused, TurnStopped
 from crewlet.events import Trace
 from crewlet.inbound.ids import work_key
-from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import Turns
 from crewlet.turn import Turn
 
@@ -77,15 +75,13 @@ class TurnDesk:
         self._over = True
 
 
-def asker_of(turn: Turn, letters: Sequence[Letter], trace: Trace) -> Asker:
-    """Depth and chain are those of the constituent that was handed on most often."""
-    deepest = max((event_of(letter) for letter in letters), key=lambda one: one.delegation_depth)
+def asker_of(turn: Turn, trace: Trace) -> Asker:
     return Asker(
         handle=turn.seat.handle,
         turn_id=turn.turn_id,
         work_key=work_key(event.id for event in turn.events),
-        depth=deepest.delegation_depth,
-        chain=deepest.delegation_chain,
+        depth=turn.delegation_depth,
+        chain=turn.delegation_chain,
         trace=trace,
         conversation=turn.conversation.conversation_identity,
     )

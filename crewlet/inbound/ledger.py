@@ -47,6 +47,10 @@ class Ledger:
             return {}
         return {id: row for id, row in zip(event_ids, rows, strict=True) if row is not None}
 
+    async def has(self, seat: str, event_id: str) -> bool:
+        """Whether a turn finished it, for those who may not err: StoreUnavailable is unknown."""
+        return await self._row(seat, event_id) is not None
+
     async def _row(self, seat: str, event_id: str) -> Worked | None:
         entry = await self._store.get(LEDGER, _key(seat, event_id))
         if entry is None:

@@ -147,9 +147,8 @@ class TurnRun:
             deadline=started + timedelta(seconds=work.timeout_s),
             turn_id=turn_id,
         )
-        asker = asker_of(turn, work.letters, trace)
         services = self._services
-        desk = TurnDesk(asker, services.asks, services.turns, services.data)
+        desk = TurnDesk(asker_of(turn, trace), services.asks, services.turns, services.data)
         return Attempt(turn.at(desk), work, trace, started, desk)
 
     async def _handled(self, attempt: Attempt) -> Outcome | Stopped:

@@ -25,6 +25,7 @@ from actors.seat import CONTROL, INBOX, REFLECT
 from actors.system import SystemClock
 from actors.watchdog import Watchdog
 from crewlet import topics
+from crewlet.a2a.colleagues import Colleagues
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
 from crewlet.company import Company, NodeSettings, load_company
@@ -138,6 +139,10 @@ class Node:
         self.edge = WebhookEdge(lambda: self.company, self.queue, self.clock)
         self.ledger = Ledger(self.broker.store)
         self.pauses = Pauses(self.broker.store, self.queue, self.clock)
+        self._colleagues = Colleagues(
+            lambda: self.company, self.broker, self.queue, self.ledger, self.clock
+        )
+        self.channels = self._colleagues.channels
         self._shared = SharedFleet(
             self, BucketLeases(self.broker.store), self._timing, self.settings.node.labels
         )
@@ -308,6 +313,9 @@ class Node:
             brakes=brakes,
             outages=self.outages,
             runs=self.runs,
+            asks=self._colleagues.asking,
+            outboxes=(self._colleagues.answering,),
+            data=self._folder.path if self._folder is not None and self._admin else None,
         )
         self._workshop = Workshop(
             lambda: self.company,
@@ -343,7 +351,7 @@ class Node:
 
     def _duties(self) -> Duties:
         """What one node of the fleet does for all of them."""
-        return Duties({})
+        return Duties({"channels": self._colleagues.sweep.run})
 
     @property
     def _timing(self) -> Timing:

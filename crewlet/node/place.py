@@ -20,6 +20,7 @@ from crewlet.node.pauses import PAUSED
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.view import NodeView
 from crewlet.node.workshop import Workshop
+from crewlet.topics import is_handle
 
 SETTLE_S: Final = 1.0
 """How long a node that joins a broker of somebody else's looks around before it takes seats: of
@@ -91,7 +92,7 @@ class Place:
                 log.critical("node_id_taken", node=self._node.node_id, by=about.get("owner"))
                 self._node.lost = True
                 self._node.stopping.set()
-            case "seat_established":
+            case "seat_established" if is_handle(str(about["handle"])):  # a duty is no seat
                 look = asyncio.ensure_future(self._look_for_a_pause(str(about["handle"])))
                 self._looking.add(look)
                 look.add_done_callback(self._looking.discard)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from actors.ports import Clock, Consumed
 from actors.runtime import SeatRuntime
+from crewlet.a2a.channels import Channels
 from crewlet.broker.port import CompanyBroker
 from crewlet.company import Company
 from crewlet.inbound.ledger import Ledger
@@ -34,6 +35,7 @@ class NodeView(Protocol):
     fleet: FleetView
     pauses: Pauses
     runs: Runs
+    channels: Channels
     clock: Clock
     stopping: asyncio.Event
 

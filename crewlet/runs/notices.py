@@ -62,7 +62,8 @@ def answered(run: Run, reply: Reply, at: datetime) -> Event:
 def ended(run: Run, end: Notice) -> Event:
     """On record, and as the seat's inbox gets it."""
     event_type = types.RUN_FAILED if run.state is State.FAILED else types.RUN_COMPLETED
-    return _event(event_type, run, RunEnded(**_of(run), text=end.text), end.at, end.id, "ended")
+    body = RunEnded(**_of(run), text=end.text, triggers=run.origin.triggers)
+    return _event(event_type, run, body, end.at, end.id, "ended")
 
 
 def handed_back(run: Run, reply: Reply) -> Event:

@@ -186,6 +186,8 @@ LINES = {
     "top": "top --once",
     "trace off": "trace off dev",
     "inbox peek": "inbox peek dev",
+    "channel show": "channel show a2a-0123456789ab",
+    "ask": "ask dev hello --turn turn-0",
     "dlq show": "dlq show 17",
     "dlq replay": "dlq replay 17",
     "dlq drop": "dlq drop 17 --yes",
@@ -194,7 +196,7 @@ LINES = {
 
 ENDLESS = {"trace on": "trace on dev"}
 OF_A_RUN = {"run show", "run complete", "run fail", "run ask", "run take"}
-REFUSED = {"dlq show", "dlq replay", "dlq drop", *OF_A_RUN}
+REFUSED = {"dlq show", "dlq replay", "dlq drop", "channel show", "ask", *OF_A_RUN}
 
 
 @pytest.mark.parametrize("verb", [verb for verb in verbs() if verb not in ENDLESS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crewlet.node.verbs.channel import ChannelVerbs
 from crewlet.node.verbs.company import CompanyVerbs
 from crewlet.node.verbs.fleet import FleetVerbs
 from crewlet.node.verbs.inside import InsideVerbs
@@ -22,6 +23,7 @@ def operations_of(node: NodeView) -> Mapping[str, AnyOperation]:
     return {
         **CompanyVerbs(node).table(),
         **LetterVerbs(node).table(),
+        **ChannelVerbs(node).table(),
         **SeatVerbs(node).table(),
         **RunVerbs(node).table(),
         **FleetVerbs(node).table(),

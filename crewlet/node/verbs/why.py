@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -14,6 +16,7 @@ from actors.messages import BoxState
 from actors.ports import MailboxState
 from actors.seat import INBOX
 from crewlet import topics
+from crewlet.a2a.channel import Channel
 from crewlet.broker.port import Waiting
 from crewlet.company import Seat
 from crewlet.errors import StoreUnavailable
@@ -32,7 +35,8 @@ from crewlet.runs.row import Run, State
 
 class Facts(Struct, frozen=True, kw_only=True):
     """What is known of the seat. `box` is its inbox on this node, None where it is not here;
-    `mail` and `oldest` are None while the broker does not answer, or has no such mailbox."""
+    `mail` and `oldest` are None while the broker does not answer, or has no such mailbox. `asked`
+    are its questions that wait for an answer, and for how many seconds."""
 
     handle: str
     node: str
@@ -51,6 +55,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     oldest: Waiting | None = None
     oldest_s: float = 0.0
     in_hand: int = 0
+    asked: tuple[tuple[Channel, float], ...] = ()
 
 
 class Reason(Struct, frozen=True):
@@ -182,6 +187,15 @@ def _mail(facts: Facts) -> Iterator[Reason]:
     yield Reason("mail", f"its mail: {mail} {tried}is {facts.oldest_s:.0f} s old")
 
 
+def _asked(facts: Facts) -> Iterator[Reason]:
+    for channel, quiet_s in facts.asked:
+        yield Reason(
+            "asked",
+            f"it asked {channel.target} and has waited {quiet_s:.0f} s for the answer: "
+            f"`crewlet why {channel.target}`, `crewlet channel show {channel.id}`",
+        )
+
+
 RULES: Final[tuple[Rule, ...]] = (
     _node,
     _owner,
@@ -192,11 +206,21 @@ RULES: Final[tuple[Rule, ...]] = (
     _working,
     _retries,
     _mail,
+    _asked,
 )
 
 
 def _nothing(facts: Facts) -> Reason:
     return Reason("idle", f"nothing holds {facts.handle} up: it is idle, and no mail waits")
+
+
+def _waits(
+    channels: Sequence[Channel], handle: str, now: datetime
+) -> tuple[tuple[Channel, float], ...]:
+    """The open questions of a seat, the oldest first."""
+    waiting = [one for one in channels if one.asker == handle and one.state == "open"]
+    waiting.sort(key=lambda one: one.opened_at)
+    return tuple((one, max(0.0, (now - one.opened_at).total_seconds())) for one in waiting)
 
 
 class WhyVerbs:
@@ -238,10 +262,11 @@ class WhyVerbs:
         node, inbox = self._node, topics.inbox_of(facts.handle)
         states = await node.broker.list(inbox.topic)
         oldest = await node.broker.peek(inbox, 1)
-        try:
+        pause: Pause | None = None
+        asked: list[Channel] = []
+        with contextlib.suppress(StoreUnavailable):
             pause = await node.pauses.of(facts.handle)
-        except StoreUnavailable:
-            pause = None
+            asked = [one.channel for one in await node.channels.all()]
         held = sum(line.mailbox == inbox for line in await node.runtime.in_flight())
         age_s = (node.clock.now() - oldest[0].at).total_seconds() if oldest else 0.0
         return msgspec.structs.replace(
@@ -251,4 +276,5 @@ class WhyVerbs:
             oldest_s=max(0.0, age_s),
             pause=pause,
             in_hand=held,
+            asked=_waits(asked, facts.handle, node.clock.now()),
         )

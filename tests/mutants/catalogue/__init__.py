@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.catalogue import (
+    a2a,
     batch,
     budget,
     consumer,
@@ -30,6 +31,7 @@ TIERS = (
     outage,
     router,
     conversations,
+    a2a,
     twin,
     jetstream,
     fleet,

@@ -36,6 +36,10 @@ def inbound(test: str) -> str:
     return f"tests/inbound/test_{test}"
 
 
+def colleagues(test: str) -> str:
+    return f"tests/a2a/test_{test}"
+
+
 def publisher(test: str) -> str:
     return f"tests/queue/test_publisher.py::{test}"
 
