@@ -197,6 +197,17 @@ class Runs:
         if run.told and run.end is not None and self._clock.now() - run.end.at > KEPT:
             await self._store.delete(kept)
 
+    async def end_all(self, handle: str, reason: str) -> None:
+        """All that is left of a seat's runs goes to its inbox: the seat is no more. Raises as
+        soon as that is not known; beginning again is safe."""
+        for kept in await self._store.list(handle):
+            run = kept.run
+            if not run.over:
+                notice = Notice(derived_id(handle, run.run_id, reason), self._clock.now(), reason)
+                kept = await self._live.change(handle, run.run_id, Ended(notice, failed=True))
+            await self._ending.tell(kept)
+        await self._live.try_to_brake(handle)
+
     # -- a turn suspends ------------------------------------------------------------------
 
     async def open(self, handle: str, run_id: str, origin: Origin) -> Opened:
