@@ -17,6 +17,7 @@ from tests.mutants.catalogue import (
     postal,
     queue,
     router,
+    runs,
     twin,
 )
 from tests.mutants.mutant import Mutant
@@ -32,6 +33,7 @@ TIERS = (
     router,
     conversations,
     a2a,
+    runs,
     twin,
     jetstream,
     fleet,
