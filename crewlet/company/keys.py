@@ -12,6 +12,7 @@ from actors.delivery import MAX_BATCH, MAX_LINGER_S
 from crewlet.company.endpoint import OPENAI
 from crewlet.company.key import Key, Section
 from crewlet.company.model import TURN_TIMEOUT_S, Contact
+from crewlet.company.schedule_keys import SCHEDULE, SCHEDULING
 
 _COMPANY: Final = {
     "name": Key(
@@ -36,6 +37,7 @@ _COMPANY: Final = {
     "handler": Key(
         shape="table", of="handler", about="What does the work of every agent without its own."
     ),
+    "scheduling": Key(shape="table", of="scheduling", about="What holds for all schedules."),
     "notification_coalesce_window_seconds": Key(
         shape="number",
         default="0",
@@ -78,6 +80,7 @@ _UNIT: Final = {
         default="the outer unit's",
         about="Which nodes may work the seats of the unit and of those inside it.",
     ),
+    "schedules": Key(shape="tables", of="schedule", about="What its agents do at set times."),
     "roles": Key(shape="tables", of="role", about="The seats of the unit."),
     "units": Key(
         shape="tables", of="unit", spellings=("children",), about="Units inside this one."
@@ -121,6 +124,7 @@ _ROLE: Final = {
         default="the unit's, else any node",
         about="Which nodes may work it.",
     ),
+    "schedules": Key(shape="tables", of="schedule", about="What it does at set times."),
 }
 
 _ACCOUNTS: Final = {
@@ -305,6 +309,8 @@ COMPANY_SECTIONS: Final[Mapping[str, Section]] = {
     "handler": _HANDLER,
     "openai": OPENAI,
     "placement": _PLACEMENT,
+    "scheduling": SCHEDULING,
+    "schedule": SCHEDULE,
     "route": _ROUTE,
     "integrations": _INTEGRATIONS,
     **_SECRETS,

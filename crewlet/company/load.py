@@ -17,6 +17,7 @@ from crewlet.company.keys import COMPANY_SECTIONS
 from crewlet.company.model import Company, Route
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, nearest
 from crewlet.company.record import Reader, Record
+from crewlet.company.schedules import read_schedules, read_timezone
 from crewlet.company.seats import (
     Directory,
     build_units,
@@ -108,6 +109,7 @@ def _build(record: Record, report: Report) -> Company:
         report.add(record.mark, "", "the company has no roles; write `roles:` here or in a unit")
     units = build_units(record, directory)
     integrations = read_integrations(record, report)
+    timezone = read_timezone(record, report)
     window_s = record.number("notification_coalesce_window_seconds", 0.0)
     return Company(
         name=record.line("name"),
@@ -119,6 +121,8 @@ def _build(record: Record, report: Report) -> Company:
         routes=tuple(_route(each, directory, integrations) for each in record.records("routes")),
         integrations=integrations,
         handler=read_handler(record, report),
+        schedules=read_schedules(record, directory, units, timezone),
+        timezone=timezone,
         notification_coalesce_window_seconds=float(window_s),
         notification_coalesce_max_batch=int(record.number("notification_coalesce_max_batch", 20)),
         notification_rate_limit=int(record.number("notification_rate_limit", 0)),

@@ -17,6 +17,8 @@ from actors.delivery import MAX_BATCH, MAX_LINGER_S, BatchOptions
 from actors.machines.placement import Demand
 from crewlet.company.endpoint import Endpoint
 from crewlet.company.integrations import Integrations
+from crewlet.schedule.entry import Schedule
+from crewlet.schedule.rule import UTC_ZONE
 from crewlet.sources.generic_rule import ANYBODY
 
 Kind: TypeAlias = Literal["agent", "human"]
@@ -142,8 +144,10 @@ class Route(Struct, frozen=True, kw_only=True):
 class Company(Struct, frozen=True, kw_only=True):
     """A whole company, as its file declares it: complete, or not there at all.
 
-    `seats` stand in the order of the file. `source_text` is the file as it was written, with
-    its `${NAME}` references and without what they stood for: the text to keep as a revision.
+    `seats` stand in the order of the file, and so do `schedules`, those of roles and of units
+    alike. `timezone` is the zone of schedules that named none. `source_text` is the file as it
+    was written, with its `${NAME}` references and without what they stood for: the text to keep
+    as a revision.
     """
 
     name: str
@@ -155,6 +159,8 @@ class Company(Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = ()
     integrations: Integrations = field(default_factory=Integrations)
     handler: HandlerSpec | None = None
+    schedules: tuple[Schedule, ...] = ()
+    timezone: str = UTC_ZONE
     notification_coalesce_window_seconds: float = 0.0
     notification_coalesce_max_batch: int = 20
     notification_rate_limit: int = 0

@@ -84,6 +84,9 @@ CONFIG: Final = Bucket("config")
 SEATS: Final = Bucket("seats")
 """Every seat that has had a mailbox, and since when the company has been without it."""
 
+SCHEDULES: Final = Bucket("schedules")
+"""Since when each schedule has been what it is, and up to when somebody has looked at them."""
+
 FIRES: Final = Bucket("fires", age_s=2 * 24 * 3600.0)
 """Fires of schedules that were claimed: for far longer than any catch-up looks back (2 h)."""
 
@@ -101,6 +104,7 @@ BUCKETS: Final = (
     CHANNELS,
     CONFIG,
     SEATS,
+    SCHEDULES,
     FIRES,
     RATES,
 )

@@ -58,6 +58,7 @@ from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
 from crewlet.runs.runs import Runs
+from crewlet.schedule.scheduler import Scheduler
 from crewlet.web import WebServer, listening, make_app
 
 FLUSH_S: Final = 2.0
@@ -351,7 +352,9 @@ class Node:
 
     def _duties(self) -> Duties:
         """What one node of the fleet does for all of them."""
-        return Duties({"channels": self._colleagues.sweep.run})
+        store, clock = self.broker.store, self.clock
+        scheduler = Scheduler(lambda: self.company, self.queue, store, clock, self.node_id)
+        return Duties({"channels": self._colleagues.sweep.run, "scheduler": scheduler.run})
 
     @property
     def _timing(self) -> Timing:

@@ -38,6 +38,8 @@ def inbound(test: str) -> str:
 
 def colleagues(test: str) -> str:
     return f"tests/a2a/test_{test}"
+
+
 def runs(test: str) -> str:
     return f"tests/runs/test_{test}"
 
