@@ -51,6 +51,11 @@ PURE = (
     "crewlet/inbound/routing",
     "crewlet/runs/row",
     "crewlet/sources/",
+    "crewlet/schedule/rule",
+    "crewlet/schedule/entry",
+    "crewlet/schedule/fires",
+    "crewlet/schedule/letters",
+    "crewlet/schedule/memory",
 )
 IMPURE_CALLS = {
     "time.time",

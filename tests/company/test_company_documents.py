@@ -81,6 +81,8 @@ EXAMPLES = {
     "contact": "{{name: O, roles: [{{name: A, contact: {all}}}]}}",
     "handler": "{{name: O, roles: [name: A], handler: {all}}}",
     "placement": "{{name: O, roles: [{{name: A, placement: {all}}}]}}",
+    "scheduling": "{{name: O, roles: [name: A], scheduling: {all}}}",
+    "schedule": "{{name: O, units: [{{name: U, lead: A, roles: [name: A], schedules: [{all}]}}]}}",
     "route": "{{name: O, roles: [name: Triage], routes: [{all}]}}",
     **{
         vendor: f"{{{{name: O, roles: [name: A], integrations: {{{{{vendor}: {{all}}}}}}}}}}"
