@@ -138,7 +138,7 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
     began it.
     `headroom` is the partition's: the smallest of its events'. `attempt` is 1 on a first try.
     `traceparent` is the W3C trace context to work under. `deadline` is when the turn times
-    out (UTC), None where it never does.
+    out (UTC), None where it never does; `timeout_s` is the same as a span of time, 0 for none.
     """
 
     turn_id: str
@@ -156,6 +156,7 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
     attempt: int = 1
     traceparent: str = ""
     deadline: datetime | None = None
+    timeout_s: float = 0.0
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from crewlet.cli.inside import consumer, inbox, plain, trace
 from crewlet.cli.node import drain, status
 from crewlet.cli.run import run
 from crewlet.cli.running import run_in, say
+from crewlet.cli.schedule import schedule
 from crewlet.cli.seat import seat
 from crewlet.cli.seats import seats
 from crewlet.cli.send import send
@@ -39,6 +40,7 @@ OPERATING: Final = (
     ask,
     node,
     lease,
+    schedule,
     status,
     drain,
 )

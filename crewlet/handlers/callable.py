@@ -18,6 +18,7 @@ import structlog
 from crewlet.errors import TurnStopped
 from crewlet.handlers.handler import (
     OnOverdue,
+    allowed_s,
     bound,
     ignore_overdue,
     tell_overdue,
@@ -68,10 +69,11 @@ class CallableHandler:
         return run_in_thread(self._function, turn, f"turn {turn.turn_id}")
 
     async def _supervise(self, turn: Turn, body: asyncio.Future[Any]) -> Outcome:
-        await asyncio.wait({body}, timeout=bound(self._timeout_s))
+        timeout_s = allowed_s(turn, self._timeout_s)
+        await asyncio.wait({body}, timeout=bound(timeout_s))
         if body.done():
             return _outcome(turn, body)
-        decided = nak(timeout_reason(self._timeout_s))
+        decided = nak(timeout_reason(timeout_s))
         _cancel(body)
         tell_overdue(self._on_overdue, turn, decided.reason)
         await asyncio.wait({body})

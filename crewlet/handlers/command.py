@@ -17,6 +17,7 @@ import structlog
 from crewlet.handlers import process
 from crewlet.handlers.handler import (
     OnOverdue,
+    allowed_s,
     bound,
     ignore_overdue,
     tell_overdue,
@@ -83,8 +84,9 @@ class CommandHandler:
 
     async def _supervise(self, turn: Turn, child: ChildProcess) -> Outcome:
         stop = asyncio.ensure_future(turn.stopping())
+        timeout_s = allowed_s(turn, self._timeout_s)
         try:
-            exited = await child.exited(bound(self._timeout_s), stop)
+            exited = await child.exited(bound(timeout_s), stop)
         finally:
             stop.cancel()
         if not exited:
@@ -92,7 +94,7 @@ class CommandHandler:
         await child.finish()
         if not exited:
             turn.checkpoint()  # a person wanted it to stop, and it has
-            return nak(timeout_reason(self._timeout_s))
+            return nak(timeout_reason(timeout_s))
         if child.stdout_cut:
             _log(turn, "handler_answer_cut", most=MAX_ANSWER_BYTES)
         return _outcome(child)

@@ -74,6 +74,11 @@ def tell_overdue(on_overdue: OnOverdue, turn: Turn, reason: str) -> None:
         log.exception("overdue_listener_failed", turn_id=turn.turn_id)
 
 
+def allowed_s(turn: Turn, timeout_s: float) -> float:
+    """The handler's timeout, or the turn's where it is shorter; 0 where neither has one."""
+    return min((one for one in (timeout_s, turn.timeout_s) if one > 0), default=0.0)
+
+
 def bound(timeout_s: float) -> float | None:
     """A timeout as asyncio takes it: None is no bound."""
     return timeout_s if timeout_s > 0 else None

@@ -8,6 +8,7 @@ from datetime import datetime
 from actors.delivery import Letter
 from crewlet.company import Seat
 from crewlet.events import Trace
+from crewlet.events import catalogue as types
 from crewlet.inbound.coalesce import Trigger
 from crewlet.inbound.constituent import Constituent
 from crewlet.inbound.letters import conversation_identity, event_of, partition_key
@@ -27,6 +28,7 @@ def build_turn(
     trace: Trace,
     deadline: datetime | None,
     turn_id: str = "",
+    timeout_s: float = 0.0,
 ) -> Turn:
     """One turn for the letters of one conversation, in their order, and the trigger of them."""
     first = event_of(letters[0])
@@ -51,7 +53,16 @@ def build_turn(
         attempt=max(letter.delivery.count or 1 for letter in letters),
         traceparent=trace.traceparent,
         deadline=deadline,
+        timeout_s=timeout_s,
     )
+
+
+def timeout_of(letters: tuple[Letter, ...], timeout_s: float) -> float:
+    """How many seconds a turn of these letters may take: as long as its handler says, unless one
+    of them (a schedule's task) asks for fewer."""
+    tasks = [event for event in map(event_of, letters) if event.type == types.TASK_ASSIGNED]
+    stated = [task.value("timeout_s", float, 0.0) for task in tasks]
+    return min([timeout_s, *(one for one in stated if one > 0)])
 
 
 def _turn_event(letter: Letter, one: Constituent) -> TurnEvent:

@@ -26,7 +26,7 @@ from crewlet.events.interruptions import AgentTurnStopped
 from crewlet.events.triggers import Guard
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
 from crewlet.handlers.outcomes import ended_with, outcome_of, raised
-from crewlet.inbound.build_turn import build_turn, new_turn_id
+from crewlet.inbound.build_turn import build_turn, new_turn_id, timeout_of
 from crewlet.inbound.completions import Completions, Finishing
 from crewlet.inbound.desk import TurnDesk, asker_of
 from crewlet.inbound.given_up import GivenUp
@@ -138,14 +138,16 @@ class TurnRun:
     def _begun(self, work: Work, turn_id: str, trace: Trace) -> Attempt:
         assert work.trigger is not None, "its letters have become one trigger"
         started = self._clock.now()
+        timeout_s = timeout_of(work.letters, work.timeout_s)
         turn = build_turn(
             work.letters,
             work.trigger,
             seat=work.seat,
             company=self._services.company().name,
             trace=trace,
-            deadline=started + timedelta(seconds=work.timeout_s),
             turn_id=turn_id,
+            deadline=started + timedelta(seconds=timeout_s),
+            timeout_s=timeout_s,
         )
         services = self._services
         desk = TurnDesk(asker_of(turn, trace), services.asks, services.turns, services.data)

@@ -46,6 +46,7 @@ GOOD: dict[str, dict[str, object]] = {
     "node.undrain": {},
     "node.label": {"labels": {"gpu": "a secret thing"}},
     "lease.ls": {},
+    "schedule.ls": {},
     "names": {},
     "tree": {},
     "ps": {},

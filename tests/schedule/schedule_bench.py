@@ -40,9 +40,10 @@ class SetClock:
 class Worker:
     """One node's scheduler: `begin` is a fresh process, `kill` leaves what it had in hand."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, peek_s: float) -> None:
         self.world = world
         self.name = name
+        self._peek_s = peek_s
         self.clock = SetClock(world)
         self.client: MemoryClient = world.broker.client(name)
         self.tenure = _tenure()
@@ -57,7 +58,7 @@ class Worker:
             self.client.store,
             self.clock,
             self.name,
-            peek_s=TICK_S,  # days pass here, and no test counts those looks
+            peek_s=self._peek_s,
         )
         self.tenure = _tenure()
         self._running = asyncio.ensure_future(self.scheduler.run(self.tenure))
@@ -92,8 +93,9 @@ class World:
     def apply(self, text: str) -> None:
         self.company = parse_company(text, env={})
 
-    def worker(self, name: str) -> Worker:
-        return Worker(self, name)
+    def worker(self, name: str, peek_s: float = TICK_S) -> Worker:
+        """By default it sees a new company as late as a tick: days pass in most tests."""
+        return Worker(self, name, peek_s)
 
     async def until(self, moment: datetime) -> None:
         """Let the true time come to it."""

@@ -13,7 +13,7 @@ from crewlet import topics
 from crewlet.coordination.store import FIRES
 from crewlet.events.schedules import ScheduledTask
 from crewlet.schedule.fires import LONGEST_WINDOW
-from crewlet.schedule.scheduler import TICK_S
+from crewlet.schedule.scheduler import PEEK_S, TICK_S
 from tests.schedule.schedule_bench import Worker, World, in_a_world
 
 NINE = """
@@ -71,6 +71,21 @@ def test_of_a_unit_it_is_for_each_agent_or_for_the_lead() -> None:
         assert await world.outcomes() == {"fired": 3}
 
     in_a_world(UNIT, at(8, 59), play)
+
+
+@pytest.mark.field("C07")
+def test_a_new_company_is_seen_within_a_second() -> None:
+    async def play(world: World) -> None:
+        await world.worker("a", PEEK_S).begin()
+        await world.until(at(8, 59, 58))
+        world.apply(NINE.replace("Look around", "Look again"))
+        await world.until(at(8, 59, 58, day=3))
+        world.apply(NINE.replace("0 9", "0 10"))
+        await world.until(at(9, 30, day=3))
+        texts = [task.read(ScheduledTask).text for task in await world.tasks()]
+        assert texts == ["Look again"], "and none for the nine o'clock that was taken away"
+
+    in_a_world(NINE, at(8, 59), play)
 
 
 class Failing:

@@ -11,6 +11,7 @@ from crewlet.node.verbs.inside import InsideVerbs
 from crewlet.node.verbs.letters import LetterVerbs
 from crewlet.node.verbs.operation import AnyOperation
 from crewlet.node.verbs.run import RunVerbs
+from crewlet.node.verbs.schedule import ScheduleVerbs
 from crewlet.node.verbs.seat import SeatVerbs
 from crewlet.node.verbs.top import TopVerbs
 from crewlet.node.verbs.tracing import TraceVerbs
@@ -30,5 +31,6 @@ def operations_of(node: NodeView) -> Mapping[str, AnyOperation]:
         **InsideVerbs(node).table(),
         **TraceVerbs(node).table(),
         **WhyVerbs(node).table(),
+        **ScheduleVerbs(node).table(),
         **TopVerbs(node).table(),
     }

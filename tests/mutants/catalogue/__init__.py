@@ -18,6 +18,7 @@ from tests.mutants.catalogue import (
     queue,
     router,
     runs,
+    schedule,
     twin,
 )
 from tests.mutants.mutant import Mutant
@@ -34,6 +35,7 @@ TIERS = (
     conversations,
     a2a,
     runs,
+    schedule,
     twin,
     jetstream,
     fleet,

@@ -44,6 +44,10 @@ def runs(test: str) -> str:
     return f"tests/runs/test_{test}"
 
 
+def schedule(test: str) -> str:
+    return f"tests/schedule/test_{test}"
+
+
 def publisher(test: str) -> str:
     return f"tests/queue/test_publisher.py::{test}"
 
