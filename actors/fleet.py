@@ -16,6 +16,7 @@ from actors.tenure import Lease, LeaseStore
 LEAVING: Final = "leaving"
 ROLES: Final = "roles"
 LABEL: Final = "label:"
+FACT: Final = "fact:"
 
 
 class Opening(Struct, frozen=True):
@@ -43,8 +44,9 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     """One node's place in a fleet.
 
     `owner` is this process's incarnation. `seats` are those of the company as it is now; None
-    where that cannot be read, and then nothing is moved. `settle_s`: how long a node that joins
-    looks around before it takes what nobody has. `seal`: see `SessionMachine`.
+    where that cannot be read, and then nothing is moved. `facts`: what else the node says of
+    itself in its row, for people and for other nodes to read. `settle_s`: how long a node that
+    joins looks around before it takes what nobody has. `seal`: see `SessionMachine`.
     """
 
     store: LeaseStore
@@ -54,6 +56,7 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     prepare: Prepare
     roles: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     timing: Timing = field(default_factory=Timing)
     strategy: Strategy = fair_shares
     seal: str = ""
@@ -61,11 +64,14 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
     shed_limit: int = 2
     tell: Tell = _silent
 
-    def about(self, *, leaving: bool, labels: Mapping[str, str]) -> dict[str, str]:
-        """The row of this node's session; its labels may have changed since it joined."""
+    def about(
+        self, *, leaving: bool, labels: Mapping[str, str], facts: Mapping[str, str]
+    ) -> dict[str, str]:
+        """The row of this node's session; labels and facts may have changed since it joined."""
         offered = {LABEL + name: value for name, value in sorted(labels.items())}
         roles = {ROLES: " ".join(self.roles)} if self.roles else {}
-        return {**offered, **roles, **({LEAVING: "1"} if leaving else {})}
+        said = {FACT + name: value for name, value in sorted(facts.items())}
+        return {**offered, **said, **roles, **({LEAVING: "1"} if leaving else {})}
 
 
 def member_of(lease: Lease) -> Member:
@@ -79,3 +85,9 @@ def labels_of(lease: Lease) -> dict[str, str]:
     """The labels that a node's row states."""
     stated = lease.about.items()
     return {name.removeprefix(LABEL): value for name, value in stated if name.startswith(LABEL)}
+
+
+def facts_of(lease: Lease) -> dict[str, str]:
+    """What else a node's row states of it."""
+    stated = lease.about.items()
+    return {name.removeprefix(FACT): value for name, value in stated if name.startswith(FACT)}

@@ -91,6 +91,10 @@ class NewLabels(Struct, frozen=True):
     labels: Mapping[str, str]
 
 
+class LookAgain(Struct, frozen=True):
+    """The company may have other seats than before: do not wait for the next sweep."""
+
+
 class MoveSeat(Struct, frozen=True):
     """An operator sends a seat of this node to another; answered by `Moved`."""
 

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.fleet import FleetSpec
-from actors.fleet_messages import AwaitSettled, DrainSeats, NewLabels, StopTaking, WatchFleet
+from actors.fleet_messages import (
+    AwaitSettled,
+    DrainSeats,
+    LookAgain,
+    NewLabels,
+    StopTaking,
+    WatchFleet,
+)
 from actors.handoffs import SeatSupervisor
 from actors.leases import BeginSession, LeaseSupervisor, LeaveSession, SayAbout
 from actors.rebalance import PlacementSupervisor
@@ -31,6 +38,7 @@ class Membership:
         self.held = 0
         self.begun = False
         self._labels = dict(spec.labels)
+        self._facts = dict(spec.facts)
         self._aside = False
         self.leases = root.spawn(
             LeaseSupervisor,
@@ -39,7 +47,7 @@ class Membership:
             spec.owner,
             spec.timing,
             self.session,
-            spec.about(leaving=False, labels=spec.labels),
+            spec.about(leaving=False, labels=spec.labels, facts=spec.facts),
             spec.seal,
             name=LEASES,
             supervision=TOGETHER,
@@ -77,8 +85,14 @@ class Membership:
         root.tell(self.rebalance, NewLabels(self._labels))
         self._say_about(root)
 
+    def reconsider(self, root: Actor, facts: Mapping[str, str]) -> None:
+        """The company is another one: who works what is looked at again, and the row says so."""
+        self._facts = dict(facts)
+        root.tell(self.rebalance, LookAgain())
+        self._say_about(root)
+
     def _say_about(self, root: Actor) -> None:
-        about = self.spec.about(leaving=self._aside, labels=self._labels)
+        about = self.spec.about(leaving=self._aside, labels=self._labels, facts=self._facts)
         root.tell(self.leases, SayAbout(about))
 
     def drain(self, root: Actor, bound_s: float) -> None:

@@ -323,6 +323,13 @@ class Relabel(Struct, frozen=True):
     labels: Mapping[str, str]
 
 
+class Reconsider(Struct, frozen=True):
+    """The company may have other seats than before. `facts` are what the node's row says of it
+    from now on, beside its roles and labels."""
+
+    facts: Mapping[str, str]
+
+
 class DrainNode(Struct, frozen=True):
     """Answered by `NodeDrained` within `bound_s` seconds and a moment."""
 

@@ -44,6 +44,7 @@ from actors.messages import (
     NodeDrained,
     NodeStarted,
     NotStarted,
+    Reconsider,
     Relabel,
     StandAside,
     StartNode,
@@ -227,6 +228,11 @@ class NodeActor(Actor):
     def on_relabel(self, wanted: Relabel, sender: Address) -> None:
         if self._fleet is not None:
             self._fleet.relabel(self, wanted.labels)
+
+    @handles(Reconsider)
+    def on_reconsider(self, wanted: Reconsider, sender: Address) -> None:
+        if self._fleet is not None:
+            self._fleet.reconsider(self, wanted.facts)
 
     @handles(SeatsDrained)
     def on_seats_drained(self, drained: SeatsDrained, sender: Address) -> None:

@@ -17,6 +17,7 @@ from actors.fleet import FleetSpec, Opening, member_of
 from actors.fleet_messages import (
     AwaitSettled,
     GiveUpSeat,
+    LookAgain,
     Moved,
     MoveSeat,
     NewLabels,
@@ -206,6 +207,10 @@ class PlacementSupervisor(Actor):
     @handles(NewLabels)
     def on_labels(self, changed: NewLabels, sender: Address) -> None:
         self._labels = changed.labels
+        self._soon(0.0)
+
+    @handles(LookAgain)
+    def on_look_again(self, _: LookAgain, sender: Address) -> None:
         self._soon(0.0)
 
     @handles(MoveSeat)

@@ -26,6 +26,7 @@ from actors.messages import (
     NodeDrained,
     NodeStarted,
     NotStarted,
+    Reconsider,
     Refused,
     Relabel,
     StandAside,
@@ -197,6 +198,11 @@ class SeatRuntime:
     def relabel(self, labels: Mapping[str, str]) -> None:
         """Offer these labels to the fleet, until the process ends: seats come and go by them."""
         self._base.tell(self._root, Relabel(labels))
+
+    def reconsider(self, facts: Mapping[str, str]) -> None:
+        """The fleet's `seats` may answer something else from now on: seats that are gone are
+        given up as their turns end, new ones are taken. `facts` is what this node's row says."""
+        self._base.tell(self._root, Reconsider(facts))
 
     # -- the end ----------------------------------------------------------------------
 

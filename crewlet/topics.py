@@ -62,6 +62,11 @@ def event(event_type: str) -> str:
     return _checked(f"crewlet.events.{event_type}")
 
 
+def config(what: str) -> str:
+    """A nudge about revisions: worth a look at the store, and nothing else."""
+    return _checked(f"crewlet.config.{what}")
+
+
 def question(name: str) -> str:
     """What is asked and answered without being stored; no stream covers it."""
     return _checked(f"crewlet.ask.{name}")

@@ -56,6 +56,11 @@ PURE = (
     "crewlet/schedule/fires",
     "crewlet/schedule/letters",
     "crewlet/schedule/memory",
+    "crewlet/revisions/difference",
+    "crewlet/revisions/retirement",
+    "crewlet/revisions/revision",
+    "crewlet/revisions/standing",
+    "crewlet/revisions/start",
 )
 IMPURE_CALLS = {
     "time.time",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from crewlet.cli.apply import apply
 from crewlet.cli.channel import ask, channel
 from crewlet.cli.dlq import dlq
 from crewlet.cli.events import events
@@ -16,6 +17,7 @@ from crewlet.cli.exits import OK, USAGE
 from crewlet.cli.fleet import lease, node
 from crewlet.cli.inside import consumer, inbox, plain, trace
 from crewlet.cli.node import drain, status
+from crewlet.cli.revision import revision
 from crewlet.cli.run import run
 from crewlet.cli.running import run_in, say
 from crewlet.cli.schedule import schedule
@@ -38,6 +40,8 @@ OPERATING: Final = (
     dlq,
     channel,
     ask,
+    apply,
+    revision,
     node,
     lease,
     schedule,

@@ -46,6 +46,7 @@ NODES: Final = (
             Column("roles"),
             Column("labels"),
             Column("session"),
+            Column("revision"),
             Column("note"),
         ),
         examples="node ls\nnode ls -o json",

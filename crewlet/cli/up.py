@@ -20,6 +20,9 @@ Examples:
 The first Ctrl-C (or SIGTERM) drains: no new turn starts, running ones may finish, everything
 else stays in its mailbox. A second one stops at once; the mail is safe there too.
 \b
+A company that was applied since (`crewlet apply`) runs, and not the file; --apply puts the file in
+its place, for the whole fleet.
+\b
 Exit codes: 0 stopped as asked, 1 failed, 2 a file or an option is wrong, 3 refused (another
 process holds the data folder, for one).
 """
@@ -37,6 +40,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="N",
     help="Where the web edge listens; 0 takes any free port.",
 )
+@click.option(
+    "--apply", is_flag=True, help="Put the file in the place of the company's active revision."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what goes wrong.")
 @output_option
 def up(
@@ -44,6 +50,7 @@ def up(
     node: Path | None,
     data: Path,
     port: int | None,
+    apply: bool,
     quiet: bool,
     out: Output,
 ) -> int:
@@ -59,4 +66,4 @@ def up(
 
     if (stopped := stop_was_asked()) is not None:
         return stopped
-    return run_foreground(company, node, data, port, quiet)
+    return run_foreground(company, node, data, port, quiet, apply=apply)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, field
+
+REVISION: Final = "revision"
+BEHIND: Final = "behind"
+"""Facts that a node's row states: the number of the revision that it works by, and of the one that
+it cannot take, with the reason."""
 
 
 class NodeRow(Struct, frozen=True, kw_only=True):
     """A node of the fleet. `state` is serving, draining, drained, leaving, silent or gone;
-    `seats` are those that it holds, `running` its turns where they are known."""
+    `seats` are those that it holds, `running` its turns where they are known; `revision` is the
+    one that it works by, and `behind` says which one it cannot take, and why."""
 
     id: str
     state: str
@@ -19,6 +25,8 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     session: int | None = None
+    revision: int | None = None
+    behind: str = ""
     note: str = ""
 
 

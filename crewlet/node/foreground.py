@@ -48,7 +48,13 @@ log = structlog.get_logger(__name__)
 
 
 def run_foreground(
-    company: Path | None, node_file: Path | None, data: Path, port: int | None, quiet: bool
+    company: Path | None,
+    node_file: Path | None,
+    data: Path,
+    port: int | None,
+    quiet: bool,
+    *,
+    apply: bool = False,
 ) -> int:
     """Serve until told to stop; the exit code (0 stopped as asked, 1 failed, 2 a file is
     wrong, 3 refused). Does not return where a handler that cannot be stopped still runs:
@@ -65,7 +71,9 @@ def run_foreground(
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        code = loop.run_until_complete(_serve(loaded, company, settings, data, quiet, secret))
+        folder = company.parent if company else None
+        node = Node(loaded, settings=settings, data=data, folder=folder, watchdog=True, apply=apply)
+        code = loop.run_until_complete(_serve(node, company, data, quiet, secret))
     except (CrewletError, BrokerError) as error:
         code = _refused(error)
     _leave(loop, code)
@@ -109,16 +117,7 @@ def _company(path: Path | None) -> tuple[Company, str]:
     return load_company(DEMO, env=env), made
 
 
-async def _serve(
-    company: Company,
-    path: Path | None,
-    settings: NodeSettings,
-    data: Path,
-    quiet: bool,
-    secret: str,
-) -> int:
-    folder = path.parent if path else None
-    node = Node(company, settings=settings, data=data, folder=folder, watchdog=True)
+async def _serve(node: Node, path: Path | None, data: Path, quiet: bool, secret: str) -> int:
     stop = _Stop(node)
     stop.install()
     starting = asyncio.ensure_future(node.start())
@@ -133,6 +132,8 @@ async def _serve(
     starting.result()
     reap_orphans()
     say = _Say(quiet)
+    if node.reconcile.notice:
+        say.complain(node.reconcile.notice)
     say.banner(node, data, secret)
     node.queue.add_listener(say.event)
     demo = None

@@ -46,6 +46,7 @@ from crewlet.inbound.services import Services
 from crewlet.node.brakes import SeatBrakes
 from crewlet.node.data_folder import DataFolder
 from crewlet.node.duties import Duties
+from crewlet.node.ears import Ears
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
 from crewlet.node.hands import Hands
@@ -53,13 +54,15 @@ from crewlet.node.mailboxes import ensure_mailboxes, first_mailboxes
 from crewlet.node.pause_watch import PauseWatch
 from crewlet.node.pauses import Pauses
 from crewlet.node.place import Place
+from crewlet.node.reconcile import Reconcile
+from crewlet.node.retire import Retirement
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
 from crewlet.runs.runs import Runs
 from crewlet.schedule.scheduler import Scheduler
-from crewlet.web import WebServer, listening, make_app
+from crewlet.web import WebServer, make_app
 
 FLUSH_S: Final = 2.0
 
@@ -73,9 +76,10 @@ class Node:
     is given each finished turn; `lookups` know, by source, the conversations that payloads do not
     name. `web` false opens no port, `admin` false no socket; `folder`
     is where handlers are looked for and commands run. `watchdog` lets the process leave with
-    code 75 when its loop stood still for longer than its leases last. Use it as
-    `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed
-    back, nothing stays behind.
+    code 75 when its loop stood still for longer than its leases last. `apply` puts the company in
+    the place of the active revision, which it works by otherwise (docs/guide/revisions.md). Use it
+    as `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed back,
+    nothing stays behind.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Node:
         broker: CompanyBroker | None = None,
         clock: Clock | None = None,
         watchdog: bool = False,
+        apply: bool = False,
     ) -> None:
         self.company = company if isinstance(company, Company) else load_company(Path(company))
         self.settings = settings or NodeSettings()
@@ -112,6 +117,7 @@ class Node:
         self._lookups = Lookups(lookups or {}, folder)
         self._web = WebServer() if web else None
         self._admin = admin
+        self._apply = apply
         self._given_broker = broker
         self._closers = AsyncExitStack()
         self._drained: NodeDrained | None = None
@@ -129,7 +135,7 @@ class Node:
             raise
 
     async def _start(self) -> None:
-        self._hands = Hands(self.company, self._turn, self.turns, self.strays, self._company_folder)
+        self.hands = self._built(self.company)
         self._lookups.check(self.company)
         if self._folder is not None:
             self._folder.hold()
@@ -148,6 +154,8 @@ class Node:
             self, BucketLeases(self.broker.store), self._timing, self.settings.node.labels
         )
         self.fleet: FleetView = self._shared
+        self.reconcile = Reconcile(self, self._built)
+        await self.reconcile.begin(alone=self._alone, forced=self._apply)
         there, in_flight = await ensure_mailboxes(self.broker, first_mailboxes(self.company))
         spec = self._spec(there, in_flight)
         self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
@@ -176,9 +184,17 @@ class Node:
             api = self.settings.api
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
-        if self._has("ingress"):
-            chat = self.company.integrations.mattermost
-            await self._closers.enter_async_context(listening(chat, self.edge))
+        ears = Ears(self.edge)
+        self._closers.push_async_callback(ears.stop)
+
+        async def changed() -> None:
+            self._workshop.forget()
+            if self._has("ingress"):
+                await ears.listen(self.company.integrations.mattermost)
+
+        await changed()
+        self._closers.push_async_callback(self.reconcile.stop)
+        await self.reconcile.start(changed)
         if self._admin and self._folder is not None:
             operators = Operators(self, self._folder.path)
             self._closers.push_async_callback(operators.stop)
@@ -320,7 +336,7 @@ class Node:
         )
         self._workshop = Workshop(
             lambda: self.company,
-            lambda: self._hands,
+            lambda: self.hands,
             services,
             self.broker,
             self.pauses,
@@ -354,7 +370,17 @@ class Node:
         """What one node of the fleet does for all of them."""
         store, clock = self.broker.store, self.clock
         scheduler = Scheduler(lambda: self.company, self.queue, store, clock, self.node_id)
-        return Duties({"channels": self._colleagues.sweep.run, "scheduler": scheduler.run})
+        return Duties(
+            {
+                "channels": self._colleagues.sweep.run,
+                "retirement": Retirement(self, self._shared).run,
+                "scheduler": scheduler.run,
+            }
+        )
+
+    def _built(self, company: Company) -> Hands:
+        """Who works the seats of a company here; ConfigError where that cannot be."""
+        return Hands(company, self._turn, self.turns, self.strays, self._company_folder)
 
     @property
     def _timing(self) -> Timing:

@@ -68,6 +68,7 @@ class Place:
             prepare=self._prepare,
             roles=settings.node.roles,
             labels=settings.node.labels,
+            facts=self._node.reconcile.facts(),
             timing=settings.lease,
             seal=self._seal,
             settle_s=0.0 if self._alone else SETTLE_S,

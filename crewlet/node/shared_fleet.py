@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.fleet import LEAVING, ROLES, labels_of
+from actors.fleet import LEAVING, ROLES, facts_of, labels_of
 from actors.machines.fleet_view import FleetView as Rows
 from actors.machines.fleet_view import Standing
 from actors.machines.timing import Timing
 from actors.tenure import NODE, SEAT, Heard, Lease, LeaseStore, Watch
 from crewlet.errors import NodeRefused
-from crewlet.node.fleet import LeaseRow, NodeRow
+from crewlet.node.fleet import BEHIND, REVISION, LeaseRow, NodeRow
 
 if TYPE_CHECKING:
     from crewlet.node.view import NodeView
@@ -57,6 +57,16 @@ class SharedFleet:
 
         return await self._store.watch(noted)
 
+    # -- what duties ask ----------------------------------------------------------------
+
+    def row_of(self, resource: str) -> Lease | None:
+        """The row as it was heard last; a conditional write on it shows whether it still is."""
+        return self._rows.row(resource)
+
+    def rows(self) -> Sequence[Lease]:
+        """Every seat's and duty's row that was heard."""
+        return self._rows.rows()
+
     # -- what operators ask -------------------------------------------------------------
 
     async def nodes(self) -> Sequence[NodeRow]:
@@ -66,7 +76,9 @@ class SharedFleet:
         return sorted(rows, key=lambda row: (row.id != own, row.state == "gone", row.id))
 
     def _node_row(self, lease: Lease) -> NodeRow:
-        own = lease.node == self._node.node_id
+        own, facts = lease.node == self._node.node_id, facts_of(lease)
+        revision, behind = facts.get(REVISION, ""), facts.get(BEHIND, "")
+        was = "" if self._rows.is_live(lease.node, self._now()) else f"was {lease.owner}"
         seats = len(self._rows.seats_of(lease.node, self._now()))
         running = len(self._node.turns.all_running()) if own else None
         return NodeRow(
@@ -77,7 +89,9 @@ class SharedFleet:
             roles=tuple(lease.about.get(ROLES, "").split()),
             labels=labels_of(lease),
             session=lease.epoch,
-            note="" if self._rows.is_live(lease.node, self._now()) else f"was {lease.owner}",
+            revision=int(revision) if revision.isdecimal() else None,
+            behind=behind,
+            note=was or behind,
         )
 
     def _state(self, lease: Lease, seats: int) -> str:

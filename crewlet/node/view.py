@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from actors.ports import Clock, Consumed
 from actors.runtime import SeatRuntime
@@ -19,6 +19,9 @@ from crewlet.node.fleet import FleetView
 from crewlet.node.pauses import Pauses
 from crewlet.queue import Published, Publisher
 from crewlet.runs.runs import Runs
+
+if TYPE_CHECKING:
+    from crewlet.node.reconcile import Reconcile
 
 
 class NodeView(Protocol):
@@ -36,6 +39,7 @@ class NodeView(Protocol):
     pauses: Pauses
     runs: Runs
     channels: Channels
+    reconcile: Reconcile
     clock: Clock
     stopping: asyncio.Event
 

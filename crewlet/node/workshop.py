@@ -82,6 +82,11 @@ class Workshop:
             holds=holds,
         )
 
+    def forget(self) -> None:
+        """The company may have been without a seat for so long that its mailboxes were deleted:
+        whether they exist is asked again."""
+        self._there.clear()
+
     def _was_forgotten(self, handle: str) -> bool:
         """Once for each seat: from then on the broker has known no other life."""
         boxes = {topics.inbox_of(handle), topics.control_of(handle), topics.reflect_of(handle)}

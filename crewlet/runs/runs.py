@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 
 from actors.delivery import Ack, Nak, Outcome, Partition
-from actors.ports import BrokerError, Clock
+from actors.ports import BrokerError, Clock, NoMailbox
 from actors.tenure import Fenced
 from crewlet import topics
 from crewlet.coordination.store import Conflict, Store
@@ -40,6 +40,7 @@ from crewlet.runs.row import (
     State,
     Suspended,
     Taken,
+    Told,
     Withdrawn,
     opened,
     step,
@@ -198,14 +199,20 @@ class Runs:
             await self._store.delete(kept)
 
     async def end_all(self, handle: str, reason: str) -> None:
-        """All that is left of a seat's runs goes to its inbox: the seat is no more. Raises as
-        soon as that is not known; beginning again is safe."""
+        """The seat is no more: its runs have failed, which goes to its inbox while there is one,
+        and whoever says more of them is late. Raises as soon as something is not known; beginning
+        again is safe."""
         for kept in await self._store.list(handle):
             run = kept.run
+            if run.told:
+                continue
             if not run.over:
                 notice = Notice(derived_id(handle, run.run_id, reason), self._clock.now(), reason)
                 kept = await self._live.change(handle, run.run_id, Ended(notice, failed=True))
-            await self._ending.tell(kept)
+            try:
+                await self._ending.tell(kept)
+            except NoMailbox:  # it went before: there is nobody to be told
+                await self._live.change(handle, run.run_id, Told())
         await self._live.try_to_brake(handle)
 
     # -- a turn suspends ------------------------------------------------------------------

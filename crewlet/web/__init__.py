@@ -2,7 +2,7 @@
 
 from crewlet.web.app import make_app
 from crewlet.web.edge import Edge, Limits
-from crewlet.web.mattermost_socket import listening
+from crewlet.web.mattermost_socket import Ear, listening
 from crewlet.web.server import WebServer
 
-__all__ = ["Edge", "Limits", "WebServer", "listening", "make_app"]
+__all__ = ["Ear", "Edge", "Limits", "WebServer", "listening", "make_app"]

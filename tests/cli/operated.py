@@ -19,13 +19,7 @@ from crewlet.turn import Turn
 
 T = TypeVar("T")
 
-COMPANY = """
-name: Octo
-roles:
-  - {name: Boss, handle: boss, kind: human}
-  - {name: Developer, handle: dev}
-  - {name: Operator, handle: ops}
-"""
+FILE = Path(__file__).parent / "octo.yaml"
 
 
 class Running:
@@ -38,7 +32,7 @@ class Running:
         self.go = asyncio.Event()
         self.go.set()
         self.node = Node(
-            parse_company(COMPANY),
+            parse_company(FILE.read_text()),
             turn=self._turn,
             settings=NodeSettings(node=NodeIdentity(id="n1")),
             broker=MemoryBroker().client("n1"),

@@ -44,7 +44,10 @@ def up(shell: Shell) -> Iterator[Callable[[list[str]], None]]:
     def start(words: list[str]) -> None:
         line = f"COMMAND = {COMMAND!r}\n" + AGENT.replace("[WORDS]", repr(words))
         (shell.folder / "agent.py").write_text(line)
-        (shell.folder / "acme.yaml").write_text(COMPANY.replace("PYTHON", sys.executable))
+        company = COMPANY.replace("PYTHON", sys.executable)
+        (shell.folder / "acme.yaml").write_text(company)
+        left = "".join(line for line in company.splitlines(True) if "Ops" not in line)
+        (shell.folder / "without-ops.yaml").write_text(left)
         command = [*COMMAND, "up", "acme.yaml", "--port", "0", "--quiet"]
         with (shell.folder / "log").open("wb") as log:
             process = subprocess.Popen(
@@ -89,7 +92,13 @@ def worked(shell: Shell, seat: str) -> int:
 
 @pytest.mark.field("C11")
 @pytest.mark.parametrize(
-    "words", [["node", "drain", "--wait"], ["shell", "-c", "seat quiesce ops"]], ids=" ".join
+    "words",
+    [
+        ["node", "drain", "--wait"],
+        ["shell", "-c", "seat quiesce ops"],
+        ["apply", "without-ops.yaml", "--wait"],
+    ],
+    ids=" ".join,
 )
 def test_the_turn_that_asks_ends_by_itself_and_once(
     shell: Shell, up: Callable[[list[str]], None], words: list[str]
@@ -108,6 +117,8 @@ def test_the_turn_that_asks_ends_by_itself_and_once(
     (own,) = ended(shell, "ops")
     answer = json.loads(str(own["answer"]))
     assert (own["outcome"], answer["code"]) == ("ack", 0)
+    if "apply" in words:
+        assert [row["handle"] for row in rows(shell, "seats")] == ["dev"]
     if "drain" in words:
         assert rows(shell, "ps") == [], "it was told that nothing runs while something ran"
         assert shell.run("node", "undrain").returncode == 0

@@ -14,7 +14,7 @@ import pytest
 from crewlet.cli.app import app
 from crewlet.cli.console import LEAVE, console, run_line
 from tests.cli.conftest import Shell
-from tests.cli.operated import Running
+from tests.cli.operated import FILE, Running
 from tests.cli.test_guide import commands
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "shell.md"
@@ -181,6 +181,8 @@ LINES = {
     "run ask": "run ask dev r1 'Which branch?'",
     "run take": "run take dev r1",
     "node label": "node label zone=west",
+    "apply": f"apply {FILE}",
+    "revision diff": "revision diff 1 1",
     "why": "why dev",
     "tell": "tell dev describe",
     "top": "top --once",

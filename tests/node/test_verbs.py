@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from actors.admin import Refused
+from crewlet.errors import CrewletError
 from crewlet.node.verbs import operations_of
 from crewlet.turn import Turn
 from tests.node.operated import Operated, Row, on_nodes
@@ -17,6 +18,11 @@ GOOD: dict[str, dict[str, object]] = {
     "seats": {},
     "send": {"handle": "dev", "text": "a secret thing"},
     "events": {"last": 3},
+    "apply": {"text": "a secret thing"},
+    "revision.try": {"text": "a secret thing"},
+    "revision.ls": {},
+    "revision.show": {"number": 1},
+    "revision.diff": {"old": 1, "new": 1},
     "dlq.list": {},
     "dlq.show": {"id": "17"},
     "dlq.replay": {"ids": ["17", "a secret thing"]},
@@ -75,7 +81,7 @@ async def call(node: Operated, verb: str, args: dict[str, object]) -> list[Row]:
         return first
     try:
         return await node.ask(verb, **args)
-    except Refused:
+    except (Refused, CrewletError):
         return []
 
 

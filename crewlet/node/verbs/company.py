@@ -59,6 +59,7 @@ class CompanyVerbs:
             "pid": os.getpid(),
             "version": __version__,
             "company": node.company.name,
+            "revision": node.reconcile.standing.number or None,
             "seats": len(node.company.agents()),
             "url": node.url,
             "broker": "connected" if node.broker.connected else "unreachable",

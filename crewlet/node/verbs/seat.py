@@ -31,7 +31,7 @@ LIFTED_BY: Final = {
     PAUSED: "it is a person's pause: `crewlet seat resume {handle}` ends it",
     UNCONFIRMED: "the node cannot confirm its session: it ends when the store answers",
     RUN: "a run holds it: `crewlet run ls {handle}` names it, `crewlet run fail` ends it",
-    NO_HANDLER: "nobody works this seat: give it a handler in the company file, and start again",
+    NO_HANDLER: "nobody works this seat: give it a handler in the file, and `crewlet apply` it",
 }
 """Holds that are not lifted by their name: what they stand for has to end."""
 

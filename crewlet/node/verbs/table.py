@@ -10,6 +10,7 @@ from crewlet.node.verbs.fleet import FleetVerbs
 from crewlet.node.verbs.inside import InsideVerbs
 from crewlet.node.verbs.letters import LetterVerbs
 from crewlet.node.verbs.operation import AnyOperation
+from crewlet.node.verbs.revisions import RevisionVerbs
 from crewlet.node.verbs.run import RunVerbs
 from crewlet.node.verbs.schedule import ScheduleVerbs
 from crewlet.node.verbs.seat import SeatVerbs
@@ -25,6 +26,7 @@ def operations_of(node: NodeView) -> Mapping[str, AnyOperation]:
         **CompanyVerbs(node).table(),
         **LetterVerbs(node).table(),
         **ChannelVerbs(node).table(),
+        **RevisionVerbs(node).table(),
         **SeatVerbs(node).table(),
         **RunVerbs(node).table(),
         **FleetVerbs(node).table(),

@@ -24,11 +24,13 @@ from crewlet.inbound.outage import Outage
 from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.steps.holds import NO_HANDLER
+from crewlet.node.fleet import BEHIND
 from crewlet.node.pauses import PAUSED, Pause
 from crewlet.node.seats import outage_text
 from crewlet.node.verbs.lookup import agent_seat
 from crewlet.node.verbs.operation import AnyOperation, OfSeat, Operation, Rows
 from crewlet.node.view import NodeView
+from crewlet.revisions.retirement import GRACE, SeatRecord
 from crewlet.runs.live import RUN
 from crewlet.runs.row import Run, State
 
@@ -42,6 +44,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     node: str
     owner: str | None
     stopping: bool = False
+    behind: str = ""
     connected: bool = True
     box: BoxState | None = None
     turn: RunningTurn | None = None
@@ -80,6 +83,12 @@ def _node(facts: Facts) -> Iterator[Reason]:
         yield Reason("stopping", f"{facts.node} is stopping: it starts nothing; `crewlet up`")
     if not facts.connected:
         yield Reason("broker", "the broker does not answer; it works again by itself when it does")
+
+
+def _revision(facts: Facts) -> Iterator[Reason]:
+    if facts.behind:
+        again = "mend that, and `crewlet apply` the same file again"
+        yield Reason("behind", f"{facts.node} works by an older revision, {facts.behind}; {again}")
 
 
 def _owner(facts: Facts) -> Iterator[Reason]:
@@ -134,7 +143,10 @@ def _hold(facts: Facts, hold: str) -> Reason:
         case _ if hold == RUN:
             return Reason("run", _running(facts))
         case _ if hold == NO_HANDLER:
-            return Reason("no_handler", "nobody works it: give it a handler in the company file")
+            return Reason(
+                "no_handler",
+                "nobody works it: give it a handler in the company file, and `crewlet apply` it",
+            )
         case _:
             return Reason("held", f"it is held: `crewlet seat release {handle} '{hold}'`")
 
@@ -198,6 +210,7 @@ def _asked(facts: Facts) -> Iterator[Reason]:
 
 RULES: Final[tuple[Rule, ...]] = (
     _node,
+    _revision,
     _owner,
     _attachment,
     _turn,
@@ -223,6 +236,25 @@ def _waits(
     return tuple((one, max(0.0, (now - one.opened_at).total_seconds())) for one in waiting)
 
 
+def removed(handle: str, record: SeatRecord) -> Reason:
+    """What becomes of the mail of a seat that the company has not any more."""
+    if record.state == "retired":
+        mail = "1 message" if record.mail == 1 else f"{record.mail} messages"
+        return Reason(
+            "removed",
+            f"the company has no agent {handle}: {mail} went with it "
+            f"at {record.since:%Y-%m-%d %H:%M:%S} UTC",
+        )
+    since = record.absent_since or record.since
+    if record.state != "present":
+        until = f"until {since + GRACE:%Y-%m-%d %H:%M:%S} UTC, when its mailboxes are deleted"
+    else:
+        until = "for a day, until its mailboxes are deleted"
+    gone = f"the company has no agent {handle} any more"
+    way = "`crewlet apply` a file that has it"
+    return Reason("removed", f"{gone}; its mail waits {until}: {way}")
+
+
 class WhyVerbs:
     """Gathers the facts."""
 
@@ -233,8 +265,22 @@ class WhyVerbs:
         return {"why": Operation(OfSeat, self.why, where="owner")}
 
     async def why(self, args: OfSeat, caller: Caller) -> Rows:
+        if (gone := await self._gone(args.handle)) is not None:
+            yield gone
+            return
         for reason in reasons(await self._facts(agent_seat(self._node, args.handle))):
             yield reason
+
+    async def _gone(self, handle: str) -> Reason | None:
+        """Of a seat that the company had, and has no more."""
+        seat = self._node.company.seat(handle)
+        if (seat is not None and seat.is_agent) or not topics.is_handle(handle):
+            return None
+        try:
+            known = await self._node.reconcile.roster.of(handle)
+        except StoreUnavailable:
+            return None
+        return None if known is None else removed(handle, known.record)
 
     async def _facts(self, seat: Seat) -> Facts:
         node, now = self._node, self._node.clock.now()
@@ -246,6 +292,7 @@ class WhyVerbs:
             node=node.node_id,
             owner=node.fleet.owner_of(seat.handle),
             stopping=node.stopping.is_set(),
+            behind=node.reconcile.facts().get(BEHIND, ""),
             connected=node.broker.connected,
             box=next((box for box in boxes if box.box == INBOX), None),
             turn=turn,
