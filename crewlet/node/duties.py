@@ -9,6 +9,10 @@ from actors.duty import DutySpec
 from actors.fleet import Opening
 from actors.machines.placement import WORKERS, Demand
 from actors.tenure import WORKER, Tenure
+from crewlet.node.retire import Retirement
+from crewlet.node.shared_fleet import SharedFleet
+from crewlet.node.view import NodeView
+from crewlet.schedule.scheduler import Scheduler
 
 Run = Callable[[Tenure], Coroutine[Any, Any, None]]
 """Does the duty until it is cancelled; asks its tenure before each act that a second doer must
@@ -30,3 +34,12 @@ class Duties:
         """Of the duty that goes by `worker:NAME`; None where it is none of ours."""
         run = self._runs.get(name)
         return None if run is None else DutySpec(name, run)
+
+
+def duties_of(node: NodeView, fleet: SharedFleet, more: Mapping[str, Run]) -> Duties:
+    """All of them, as this node would do them: it retires seats, fires schedules, and whatever
+    else there is by name."""
+    store, clock = node.broker.store, node.clock
+    scheduler = Scheduler(lambda: node.company, node.queue, store, clock, node.node_id)
+    retirement = Retirement(node, fleet)
+    return Duties({**more, "retirement": retirement.run, "scheduler": scheduler.run})

@@ -45,7 +45,7 @@ from crewlet.inbound.running import Turns
 from crewlet.inbound.services import Services
 from crewlet.node.brakes import SeatBrakes
 from crewlet.node.data_folder import DataFolder
-from crewlet.node.duties import Duties
+from crewlet.node.duties import duties_of
 from crewlet.node.ears import Ears
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
@@ -55,13 +55,11 @@ from crewlet.node.pause_watch import PauseWatch
 from crewlet.node.pauses import Pauses
 from crewlet.node.place import Place
 from crewlet.node.reconcile import Reconcile
-from crewlet.node.retire import Retirement
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
 from crewlet.runs.runs import Runs
-from crewlet.schedule.scheduler import Scheduler
 from crewlet.web import WebServer, make_app
 
 FLUSH_S: Final = 2.0
@@ -345,9 +343,8 @@ class Node:
             in_flight if self._alone else frozenset(),
         )
         seal = self._folder.seal if self._folder is not None else ""
-        place = Place(
-            self, self._shared, self._workshop, self._duties(), alone=self._alone, seal=seal
-        )
+        duties = duties_of(self, self._shared, {"channels": self._colleagues.sweep.run})
+        place = Place(self, self._shared, self._workshop, duties, alone=self._alone, seal=seal)
         return NodeSpec(
             self.broker,
             router=self._router(followers) if self._has("ingress") else None,
@@ -365,18 +362,6 @@ class Node:
             lookups=self._lookups,
         )
         return Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
-
-    def _duties(self) -> Duties:
-        """What one node of the fleet does for all of them."""
-        store, clock = self.broker.store, self.clock
-        scheduler = Scheduler(lambda: self.company, self.queue, store, clock, self.node_id)
-        return Duties(
-            {
-                "channels": self._colleagues.sweep.run,
-                "retirement": Retirement(self, self._shared).run,
-                "scheduler": scheduler.run,
-            }
-        )
 
     def _built(self, company: Company) -> Hands:
         """Who works the seats of a company here; ConfigError where that cannot be."""
