@@ -34,6 +34,8 @@ BUSIEST = (
     Column("waiting"),
     Column("in_flight"),
     Column("turns"),
+    Column("turns_per_minute", "a minute"),
+    Column("waker", "woken by"),
 )
 
 

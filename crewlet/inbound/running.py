@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from crewlet.inbound.wakers import Wakes
 from crewlet.turn import Desk
 
 
 class RunningTurn(Struct):
     """`overdue` says why a turn that should have ended is still seen running, `stopped_by` who
-    asked it to stop."""
+    asked it to stop. `woken_by` is a seat, or whoever else sent its latest event."""
 
     turn_id: str
     seat: str
@@ -22,6 +23,7 @@ class RunningTurn(Struct):
     started_at: datetime
     overdue: str = ""
     stopped_by: str = ""
+    woken_by: str = ""
 
 
 class SeatTally(Struct):
@@ -29,6 +31,7 @@ class SeatTally(Struct):
 
     turns: int = 0
     last_turn: datetime | None = None
+    wakes: Wakes = field(default_factory=Wakes)
 
 
 class Turns:
@@ -60,6 +63,7 @@ class Turns:
         """`desk` is what it may ask of the node, by way of a process of its own too."""
         self._running[turn.turn_id] = turn
         self._told[turn.turn_id] = asyncio.Event()
+        self._tally(turn.seat).wakes.woken(turn.woken_by, turn.started_at)
         if desk is not None:
             self._desks[turn.turn_id] = desk
 
@@ -68,9 +72,12 @@ class Turns:
         self._told.pop(turn_id, None)
         self._desks.pop(turn_id, None)
         if turn is not None:
-            tally = self._tallies.setdefault(turn.seat, SeatTally())
+            tally = self._tally(turn.seat)
             tally.turns += 1
             tally.last_turn = at
+
+    def _tally(self, seat: str) -> SeatTally:
+        return self._tallies.setdefault(seat, SeatTally())
 
     def overdue(self, turn_id: str, reason: str) -> None:
         """The turn's outcome is decided, but its handler has not let go."""

@@ -34,6 +34,7 @@ from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.services import Services
 from crewlet.inbound.suspending import Suspending
+from crewlet.inbound.wakers import waker_of
 from crewlet.inbound.work import Work
 from crewlet.runs.notices import resumed_turn
 from crewlet.turn import Abandon, Answered, Outcome, Suspend, Turn, Unavailable
@@ -112,7 +113,13 @@ class TurnRun:
         """From its start to its end, and both of them on the record."""
         turns, turn = self._services.turns, attempt.turn
         key = attempt.work.letters[0].key
-        running = RunningTurn(turn.turn_id, attempt.handle, key, attempt.started)
+        running = RunningTurn(
+            turn.turn_id,
+            attempt.handle,
+            key,
+            attempt.started,
+            woken_by=waker_of(turn, self._services.company()),
+        )
         turns.started(running, attempt.desk)
         try:
             await self._record(types.AGENT_TURN_STARTED, attempt.trace, _started(attempt))

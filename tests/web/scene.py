@@ -91,14 +91,26 @@ class Scene:
         return sum(event.type == types.INBOUND_DELIVERY for event in self.events)
 
 
-def play(company: str, test: Callable[[Scene], Awaitable[None]], *, turn_s: float = 0.0) -> None:
-    """Run `test` beside a node of this company, whose turns take `turn_s` seconds."""
+Reply = Callable[[Scene, Turn], Awaitable[None]]
+
+
+def play(
+    company: str,
+    test: Callable[[Scene], Awaitable[None]],
+    *,
+    turn_s: float = 0.0,
+    reply: Reply | None = None,
+) -> None:
+    """Run `test` beside a node of this company, whose turns take `turn_s` seconds and then make
+    their `reply` to the world outside."""
 
     async def main() -> None:
         async def turn(given: Turn) -> str:
             bodies = "\n---\n".join(event.body for event in given.events)
             scene.turns.append((given.seat.handle, given.conversation.partition_key, bodies))
             await asyncio.sleep(turn_s)
+            if reply is not None:
+                await reply(scene, given)
             return "done"
 
         node = Node(

@@ -12,12 +12,14 @@ from msgspec import Struct
 from actors.admin import Caller
 from actors.ports import MailboxState
 from crewlet import topics
+from crewlet.inbound.wakers import WINDOW
 from crewlet.node.seats import SeatRow, rows_of
 from crewlet.node.verbs.operation import AnyOperation, Operation, Rows
 from crewlet.node.view import NodeView
 
 MIB: Final = 1024 * 1024
 MOST: Final = 100
+MINUTES: Final = WINDOW.total_seconds() / 60
 
 
 class Look(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +60,21 @@ class TopVerbs:
             "seats": len(agents),
             "here": sum(node.fleet.owner_of(handle) == node.node_id for handle in agents),
             "busy": len(busy),
-            "busiest": [_row(row) for row in await rows_of(node, named, mail)],
+            "busiest": [self._row(row) for row in await rows_of(node, named, mail)],
+        }
+
+    def _row(self, row: SeatRow) -> dict[str, Any]:
+        """`waker` is whoever woke it most in the last ten minutes, on this node."""
+        waker = self._node.turns.tally(row.handle).wakes.most(self._node.clock.now())
+        return {
+            "handle": row.handle,
+            "owner": row.owner,
+            "state": row.state,
+            "waiting": row.waiting,
+            "in_flight": row.in_flight,
+            "turns": row.turns,
+            "turns_per_minute": 0.0 if waker is None else round(waker.total / MINUTES, 1),
+            "waker": "" if waker is None else waker.who,
         }
 
 
@@ -73,14 +89,3 @@ def _by(sizes: Mapping[str, int]) -> Callable[[str], tuple[int, str]]:
 
 def _most(args: Look) -> int:
     return min(MOST, max(0, args.most))
-
-
-def _row(row: SeatRow) -> dict[str, Any]:
-    return {
-        "handle": row.handle,
-        "owner": row.owner,
-        "state": row.state,
-        "waiting": row.waiting,
-        "in_flight": row.in_flight,
-        "turns": row.turns,
-    }

@@ -24,6 +24,7 @@ from crewlet.inbound.outage import Outage
 from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.running import RunningTurn
 from crewlet.inbound.steps.holds import NO_HANDLER
+from crewlet.inbound.wakers import Waker
 from crewlet.node.fleet import BEHIND
 from crewlet.node.pauses import PAUSED, Pause
 from crewlet.node.seats import outage_text
@@ -38,7 +39,8 @@ from crewlet.runs.row import Run, State
 class Facts(Struct, frozen=True, kw_only=True):
     """What is known of the seat. `box` is its inbox on this node, None where it is not here;
     `mail` and `oldest` are None while the broker does not answer, or has no such mailbox. `asked`
-    are its questions that wait for an answer, and for how many seconds."""
+    are its questions that wait for an answer, and for how many seconds; `waker` is the colleague
+    who woke it most of late."""
 
     handle: str
     node: str
@@ -59,6 +61,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     oldest_s: float = 0.0
     in_hand: int = 0
     asked: tuple[tuple[Channel, float], ...] = ()
+    waker: Waker | None = None
 
 
 class Reason(Struct, frozen=True):
@@ -190,6 +193,16 @@ def _working(facts: Facts) -> Iterator[Reason]:
         yield Reason("working", text)
 
 
+def _loop(facts: Facts) -> Iterator[Reason]:
+    waker = facts.waker
+    if waker is not None and waker.loops:
+        yield Reason(
+            "loop",
+            f"{waker.who} and it wake each other: {waker.turns} of its {waker.total} turns in ten "
+            f"minutes; `crewlet seat pause {facts.handle}` ends that and loses no mail",
+        )
+
+
 def _mail(facts: Facts) -> Iterator[Reason]:
     if facts.oldest is None:
         return
@@ -217,6 +230,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _brakes,
     _slot,
     _working,
+    _loop,
     _retries,
     _mail,
     _asked,
@@ -301,8 +315,14 @@ class WhyVerbs:
             full=node.turns.full,
             outage=node.outages.holding(seat.handle),
             runs=tuple(node.runs.of(seat.handle)),
+            waker=self._colleague(seat.handle, now),
         )
         return await self._with_mail(facts) if node.broker.connected else facts
+
+    def _colleague(self, handle: str, now: datetime) -> Waker | None:
+        waker = self._node.turns.tally(handle).wakes.most(now)
+        seat = None if waker is None else self._node.company.seat(waker.who)
+        return waker if seat is not None and seat.is_agent else None
 
     async def _with_mail(self, facts: Facts) -> Facts:
         """What the broker and the store know; nothing of it where they do not answer."""
