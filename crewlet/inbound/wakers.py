@@ -1,7 +1,7 @@
 """Who wakes a seat, and how often: what two that answer each other for ever look like.
 
-Outside the company nothing counts their depth, so that nothing ends such a loop by itself; it can be
-seen, and ended by a person (docs/field-reports.md, C43).
+Outside the company nothing counts their depth, so that nothing ends such a loop by itself; it can
+be seen, and ended by a person (docs/field-reports.md, C43).
 """
 
 from __future__ import annotations
