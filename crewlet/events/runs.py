@@ -48,7 +48,7 @@ class RunAnswered(Struct, frozen=True, kw_only=True):
 
 class RunEnded(Struct, frozen=True, kw_only=True):
     """The run is over. `text` is its result, or why it failed; `turn_id` is the turn that was
-    suspended, under which the seat goes on, and `triggers` what that turn was for."""
+    suspended, under which the seat goes on, and `triggers` what that turn has been for so far."""
 
     agent_id: str
     agent_role: str

@@ -15,8 +15,10 @@ from actors.delivery import Ack, Defer
 from actors.failpoints import reached
 from actors.tenure import Fenced
 from crewlet.errors import StoreUnavailable
+from crewlet.inbound.letters import event_of
 from crewlet.inbound.services import Services
 from crewlet.inbound.work import Work
+from crewlet.runs.notices import triggers_of
 from crewlet.runs.row import Origin
 from crewlet.runs.runs import Opened
 from crewlet.turn import Turn
@@ -63,11 +65,12 @@ class Suspending:
         fence = work.partition.fence
         origin = Origin(
             turn_id=turn.turn_id,
+            node=self._services.node_id,
             epoch=0 if fence is None else fence.epoch,
             agent_id=work.seat.agent_id,
             partition_key=turn.conversation.partition_key,
             conversation_identity=turn.conversation.conversation_identity,
-            triggers=tuple(event.id for event in turn.events),
+            triggers=triggers_of([event_of(letter) for letter in work.letters]),
             traceparent=turn.traceparent,
         )
         return await self._services.runs.open(work.seat.handle, run_id, origin)

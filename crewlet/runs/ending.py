@@ -56,7 +56,7 @@ class Ending:
                 run.handle,
                 origin.triggers,
                 turn_id=origin.turn_id,
-                node=self._node_id,
+                node=origin.node,
                 at=self._clock.now(),
             )
 

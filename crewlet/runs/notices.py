@@ -5,6 +5,7 @@ Every id follows from what caused the event: whoever says it a second time says 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -77,6 +78,17 @@ def handed_back(run: Run, reply: Reply) -> Event:
 def resumed_turn(event: Event) -> str:
     """The turn that this event goes on with; empty for all but the end of a run."""
     return event.value("turn_id", str, "") if event.type in ENDS else ""
+
+
+def triggers_of(events: Sequence[Event]) -> tuple[str, ...]:
+    """What a turn for these is for: also what it has been for before it was suspended."""
+    before = [
+        id
+        for event in events
+        if event.type in ENDS
+        for id in event.value("triggers", tuple[str, ...], ())
+    ]
+    return tuple(dict.fromkeys([*before, *(event.id for event in events)]))
 
 
 def _of(run: Run) -> dict[str, str]:

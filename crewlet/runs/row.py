@@ -57,9 +57,10 @@ class Reply(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """The turn that suspended, and under which epoch of its seat."""
+    """The turn that suspended, where, and under which epoch of its seat."""
 
     turn_id: str
+    node: str = ""
     epoch: int = 0
     agent_id: str = ""
     partition_key: str = ""
@@ -104,7 +105,6 @@ class Suspended(Struct, frozen=True, kw_only=True):
     """A turn says that the work goes on under this name."""
 
     origin: Origin
-    node: str
     at: datetime
 
 
@@ -161,7 +161,7 @@ Input: TypeAlias = (
 def opened(handle: str, run_id: str, given: Suspended) -> Run:
     """The row of a run that nobody has heard of."""
     origin, at = given.origin, given.at
-    return Run(handle=handle, run_id=run_id, origin=origin, opened_at=at, node=given.node)
+    return Run(handle=handle, run_id=run_id, origin=origin, opened_at=at, node=origin.node)
 
 
 def step(run: Run, given: Input) -> Run:
@@ -250,7 +250,7 @@ def _again(run: Run, given: Suspended) -> Run:
     if given.origin.epoch < run.origin.epoch:
         raise IllegalInput(f"run {run.run_id} of {run.handle}: {_NEVER[Suspended]}")
     kept = State.RESUMING if run.outbox is not None else State.RUNNING
-    return replace(run, origin=given.origin, node=given.node, state=kept)
+    return replace(run, origin=given.origin, node=given.origin.node, state=kept)
 
 
 def _anew(run: Run, given: Suspended) -> Run:

@@ -184,13 +184,14 @@ class Runs:
                 log.warning("run_not_told", seat=run.handle, run=run.run_id, error=str(error))
 
     async def _is_nobodys(self, run: Run) -> bool:
-        """Opened by a turn that had lost its seat, and worked by the one that came after it."""
-        triggers = run.origin.triggers
+        """Opened by a turn that had lost its seat, and worked by the one that came after it. A
+        turn that goes on keeps its id, also on another node: so it is told by both."""
+        origin, triggers = run.origin, run.origin.triggers
         if run.state is not State.RUNNING or not triggers:
             return False
         worked = await self._ledger.worked(run.handle, triggers)
         return len(worked) == len(set(triggers)) and all(
-            row.turn_id != run.origin.turn_id for row in worked.values()
+            (row.turn_id, row.node) != (origin.turn_id, origin.node) for row in worked.values()
         )
 
     async def _forget(self, kept: Kept) -> None:
@@ -220,7 +221,7 @@ class Runs:
     async def open(self, handle: str, run_id: str, origin: Origin) -> Opened:
         """The row, and the hold with it. Fenced: the seat is somebody else's. StoreUnavailable:
         unknown; the same again is safe."""
-        given = Suspended(origin=origin, node=self._node_id, at=self._clock.now())
+        given = Suspended(origin=origin, at=self._clock.now())
         before = await self._store.get(handle, run_id)
         if before is None:
             kept = await self._create(opened(handle, run_id, given))

@@ -247,3 +247,22 @@ def test_a_run_goes_with_its_seat_to_another_node() -> None:
         assert worker.texts[1] == ["waits", "all green"]
 
     on_nodes(test, "n1", "n2", turn=worker)
+
+
+def test_a_turn_that_suspends_again_is_still_for_what_woke_it_first() -> None:
+    """Whoever waits for its answer finds it by that, however many runs later."""
+    worker = Worker()
+
+    async def test(node: Operated) -> None:
+        asked = await say(node, "suspend r1")
+        await until(lambda: worker.turns)
+        await node.node.runs.completed("dev", "r1", "suspend r2")
+        await until(lambda: len(worker.turns) == 2)
+        await node.node.runs.completed("dev", "r2", "all green")
+        await until(lambda: len(worker.turns) == 3)
+        between = worker.turns[1].events[0].id
+        (last,) = [event for event in worker.turns[2].events if event.body == "all green"]
+        assert list(last.metadata["triggers"]) == [asked.id, between]
+        assert len({turn.turn_id for turn in worker.turns}) == 1
+
+    on_nodes(test, turn=worker)

@@ -63,6 +63,7 @@ class Bench:
     async def open(self, run_id: str = "r1", *, turn: str = "t1", epoch: int = 1) -> Any:
         origin = Origin(
             turn_id=turn,
+            node=self.client.node_id,
             epoch=epoch,
             triggers=("e1",),
             partition_key=CHAT,

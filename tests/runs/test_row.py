@@ -36,8 +36,10 @@ START = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
 def suspended(turn: str = "t1", epoch: int = 3) -> Suspended:
-    origin = Origin(turn_id=turn, epoch=epoch, triggers=("e1",), conversation_identity="chat:C1")
-    return Suspended(origin=origin, node="n1", at=START)
+    origin = Origin(
+        turn_id=turn, node="n1", epoch=epoch, triggers=("e1",), conversation_identity="chat:C1"
+    )
+    return Suspended(origin=origin, at=START)
 
 
 def notice(id: str, minute: int = 0) -> Notice:

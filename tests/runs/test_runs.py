@@ -72,6 +72,26 @@ class TestANodeThatLostItsSeat:
 
         on_benches(play, "n1", "n2")
 
+    def test_an_orphan_of_a_turn_that_went_on_elsewhere_has_that_turns_name(self) -> None:
+        """A turn that a run had suspended goes on under its id, on whatever node."""
+
+        async def play(old: Bench, new: Bench) -> None:
+            await old.open()
+            await new.ledger.record("dev", ["e1"], turn_id="t1", node="n2", at=old.clock.now())
+            await new.runs.recover("dev")
+            assert new.runs.holds_of("dev") == () and (await new.row()).told
+
+        on_benches(play, "n1", "n2")
+
+    def test_a_run_that_was_taken_over_is_no_orphan_to_the_next(self) -> None:
+        async def play(old: Bench, new: Bench) -> None:
+            await old.open()
+            for bench in (new, old, new):
+                await bench.runs.recover("dev")
+                assert bench.runs.holds_of("dev") == ("run",)
+
+        on_benches(play, "n1", "n2")
+
 
 class TestTheEnd:
     @pytest.mark.certifies(166)
