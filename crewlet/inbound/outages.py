@@ -128,6 +128,13 @@ class Outages:
         if standing is not None:
             standing.end()
 
+    async def revised(self) -> None:
+        """The company has changed: each handler may be another one, which starts freely."""
+        for handle, standing in list(self._standing.items()):
+            if not standing.lifted:
+                self.forget(handle)
+                await self._lift(handle)
+
     async def stop(self) -> None:
         """Nobody asks again."""
         waiting = [each.waiting for each in self._standing.values() if each.waiting is not None]

@@ -215,6 +215,20 @@ def test_a_person_may_have_it_asked_now() -> None:
     in_a_ward(play)
 
 
+@pytest.mark.certifies(145)
+def test_a_company_that_has_changed_is_asked_at_once() -> None:
+    async def play(ward: Ward) -> None:
+        await ward.run(event("A"))
+        await asyncio.sleep(3600)
+        assert ward.held == [("dev", PROVIDER)]
+        await ward.outages.revised()
+        assert ward.held == [] and ward.outages.holding("dev") is None
+        await ward.run(event("A"))
+        assert ward.outages.holding("dev").spent == 1
+
+    in_a_ward(play, free=True)
+
+
 def test_a_probe_that_breaks_or_hangs_has_found_nobody() -> None:
     async def broken() -> Unavailable | None:
         raise RuntimeError("no route")
