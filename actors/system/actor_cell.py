@@ -151,7 +151,7 @@ class ActorCell(RunningCell):
         """Cancel the effects once; after the grace go without those that will not end."""
         if self.effects and self.grace is None:
             for effect in list(self.effects):
-                effect.task.cancel()
+                effect.cancel()
             self.grace = self.base.loop.call_later(EFFECT_GRACE_S, self._abandon_effects)
         return not self.effects
 

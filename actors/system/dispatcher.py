@@ -17,6 +17,7 @@ from actors.system.virtual import VirtualTime
 
 if TYPE_CHECKING:
     from actors.system.cell import Cell
+    from actors.system.effect import Worker
 
 T = TypeVar("T")
 
@@ -52,6 +53,7 @@ class Dispatcher:
         self.signals: deque[Callable[[], None]] = deque()
         self.outbox: list[tuple[Address | None, Any]] = []
         self.current: Cell | None = None
+        self.lender: Worker | None = None
         self.armed = False
         self.until = 0.0
         self.turns = TURNS_A_SLICE
@@ -89,9 +91,10 @@ class Dispatcher:
             self.arm()
 
     def called_by_loop(self, work: Callable[[T], None], about: T) -> None:
-        """Do `work`, and at once what comes of it: the loop itself has called, in our context,
-        so that another turn of it - a look at all sockets - need not be waited for. A
-        simulation waits: whatever may be handled first is to be in sight when it chooses."""
+        """Do `work`, and at once what comes of it: the loop itself has called, in our context and
+        outside of all slices, so that another turn of it - a look at all sockets - need not be
+        waited for. A simulation waits: whatever may be handled first is to be in sight when it
+        chooses."""
         if self.armed or self._shuffle:
             work(about)
             return

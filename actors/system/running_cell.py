@@ -12,8 +12,9 @@ from actors.system.acts import Act
 from actors.system.address import Address
 from actors.system.cell import Cell, State
 from actors.system.dispatcher import MESSAGES_A_TURN
+from actors.system.effect import Effect
 from actors.system.status import actor_status
-from actors.system.token import Effect, Timer, Token, Watch
+from actors.system.token import Timer, Token, Watch
 from actors.system.vocabulary import StatusRequest
 
 if TYPE_CHECKING:
@@ -222,14 +223,14 @@ class RunningCell(Cell):
     def begin_effect(self, coroutine: Coroutine[Any, Any, object], tag: object) -> None:
         if self.effects is NONE_YET:
             self.effects = {}
-        base = self.base
-        task = base.loop.create_task(coroutine, context=base.context.copy())
-        self.effects[Effect(self, task, tag)] = None
+        effect = Effect(self, coroutine, tag)
+        self.effects[effect] = None
+        effect.begin()
 
     def cancel_effects(self, tag: object) -> None:
         for effect in list(self.effects):
             if effect.tag == tag:
-                effect.task.cancel()
+                effect.cancel()
 
     def effect_ended(self, effect: Effect) -> None:
         """An end waits for it, or its incarnation hears of it, or nobody does."""

@@ -1,12 +1,11 @@
-"""What waits in a mailbox and can still be withdrawn: timers, ends of effects, ends of actors."""
+"""What waits in a mailbox and can still be withdrawn: timers, ends of actors, other notices."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from actors.system.address import Address
-from actors.system.messages import EffectEnded, Terminated
+from actors.system.messages import Terminated
 
 if TYPE_CHECKING:
     from actors.system.running_cell import RunningCell
@@ -65,34 +64,6 @@ class Timer(Token):
     def withdraw(self) -> None:
         self.live = False
         self.handle.cancel()
-
-
-class Effect(Token):
-    """A coroutine at work for one incarnation."""
-
-    __slots__ = ("tag", "task")
-
-    def __init__(self, cell: RunningCell, task: asyncio.Task[object], tag: object) -> None:
-        self.cell = cell
-        self.incarnation = cell.restarts
-        self.live = True
-        self.tag = tag
-        self.task = task
-        task.add_done_callback(self._ended, context=cell.base.context)
-
-    def _ended(self, task: asyncio.Task[object]) -> None:
-        if not task.cancelled():
-            task.exception()  # taken note of, so that a discarded one is not reported as lost
-        self.cell.base.called_by_loop(self.cell.effect_ended, self)
-
-    def unwrap(self) -> object:
-        task = self.task
-        if task.cancelled():
-            return EffectEnded(self.tag, error=asyncio.CancelledError())
-        error = task.exception()
-        if error is not None:
-            return EffectEnded(self.tag, error=error)
-        return EffectEnded(self.tag, value=task.result())
 
 
 class Watch(Token):

@@ -24,6 +24,10 @@ def machines(test: str) -> str:
     return f"tests/actors/machines/test_{test}"
 
 
+def system(test: str) -> str:
+    return f"tests/actors/system/test_{test}"
+
+
 def runtime(test: str) -> str:
     return f"tests/actors/runtime/test_{test}"
 
