@@ -108,7 +108,7 @@ class Event(Struct, frozen=True, kw_only=True):
         return self.source or self.value("agent_id", str, "") or "system"
 
 
-class _Wire(Struct, kw_only=True):
+class Wire(Struct, kw_only=True):
     """The keys that the envelope owns, as they stand on the wire."""
 
     id: str
@@ -125,11 +125,11 @@ class _Wire(Struct, kw_only=True):
     node: str = ""
 
 
-ENVELOPE_KEYS: Final = frozenset(_Wire.__struct_fields__)
+ENVELOPE_KEYS: Final = frozenset(Wire.__struct_fields__)
 
 _encoder: Final = msgspec.json.Encoder()
 _fields: Final = msgspec.json.Decoder(dict[str, Raw])
-_wire: Final = msgspec.json.Decoder(_Wire)
+_wire: Final = msgspec.json.Decoder(Wire)
 
 
 def encode(event: Event) -> bytes:
@@ -156,18 +156,38 @@ def encode(event: Event) -> bytes:
 def decode(data: bytes) -> Event:
     """The inverse of `encode`. Raises CorruptEvent on bytes that are no event. A timestamp
     without an offset is UTC: no node's own zone decides what is older."""
+    return opened(read_wire(data), data)
+
+
+def read_wire(data: bytes) -> Wire:
+    """The envelope's own keys. Raises CorruptEvent on bytes that are no event: all of them are
+    looked at, so that `opened` finds nothing new."""
     try:
         data.decode()  # what is kept verbatim is never read: nobody else would look at its text
         wire = _wire.decode(data)
-        fields = _fields.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise CorruptEvent(f"not an event: {error}") from None
     if not wire.id or not wire.type:
         raise CorruptEvent("not an event: it has no id or no type")
+    return wire
+
+
+def at(wire: Wire) -> datetime:
+    """When it happened."""
+    stated = wire.timestamp
+    return stated if stated.tzinfo else stated.replace(tzinfo=UTC)
+
+
+def opened(wire: Wire, data: bytes) -> Event:
+    """The event of `data`, whose envelope was read already."""
+    try:
+        fields = _fields.decode(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise CorruptEvent(f"not an event: {error}") from None
     return Event(
         id=wire.id,
         type=wire.type,
-        timestamp=wire.timestamp if wire.timestamp.tzinfo else wire.timestamp.replace(tzinfo=UTC),
+        timestamp=at(wire),
         source=wire.source or "",
         payload=wire.payload or {},
         trace=Trace(

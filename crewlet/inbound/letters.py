@@ -6,33 +6,35 @@ import msgspec
 from msgspec import Raw
 
 from actors.delivery import Delivery, Letter
-from crewlet.events import Event, decode
+from crewlet.events import Event
+from crewlet.events.sealed import Sealed
 
 PARTITION_KEY = "partition_key"
 CONVERSATION_IDENTITY = "conversation_identity"
 
 
 def read(delivery: Delivery) -> Letter:
-    """Raises CorruptEvent (a ValueError) on bytes that are no event."""
-    event = decode(delivery.body)
+    """Raises CorruptEvent (a ValueError) on bytes that are no event. Those that are one stay
+    sealed until a turn asks for them."""
+    sealed = Sealed(delivery.body)
     return Letter(
         delivery=delivery,
-        id=event.id,
-        key=partition_key(event) or f"event:{event.id}",
-        timestamp=event.timestamp.timestamp(),
-        event=event,
+        id=sealed.id,
+        key=sealed.text(PARTITION_KEY) or f"event:{sealed.id}",
+        timestamp=sealed.timestamp,
+        event=sealed,
     )
 
 
 def read_alone(delivery: Delivery) -> Letter:
     """As `read`, but every event is a partition of its own: what a router wants."""
-    event = decode(delivery.body)
+    sealed = Sealed(delivery.body)
     return Letter(
         delivery=delivery,
-        id=event.id,
-        key=f"event:{event.id}",
-        timestamp=event.timestamp.timestamp(),
-        event=event,
+        id=sealed.id,
+        key=f"event:{sealed.id}",
+        timestamp=sealed.timestamp,
+        event=sealed,
     )
 
 
@@ -43,8 +45,8 @@ def alone(event: Event) -> Event:
 
 
 def event_of(letter: Letter) -> Event:
-    assert isinstance(letter.event, Event)
-    return letter.event
+    assert isinstance(letter.event, Sealed)
+    return letter.event.open()
 
 
 def partition_key(event: Event) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from events_bench import CORRUPT, WIRE, cut_into, thorough
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -20,9 +21,6 @@ from crewlet.events.types import RawWebhook, TaskAssigned
 
 AT = datetime(2026, 3, 1, 10, 0, 0, 123456, tzinfo=UTC)
 TRACE = Trace("a" * 32, "b" * 16, "c" * 16)
-WIRE = {"id": "e1", "type": "x", "timestamp": "2026-03-01T10:00:00Z"}
-
-thorough = settings(derandomize=True, max_examples=300, deadline=None)
 
 KEYS = st.text(max_size=8).filter(lambda key: key not in ENVELOPE_KEYS)
 NUMBERS = st.one_of(
@@ -133,35 +131,6 @@ def test_a_timestamp_is_the_same_instant_in_every_zone(text: str) -> None:
 
 # -- corrupt bytes --------------------------------------------------------------------
 
-DEEP = "[" * 100_000 + "]" * 100_000
-CORRUPT = [
-    b"",
-    b"\xff\xfe",
-    b"null",
-    b"[]",
-    b"7",
-    b'"text"',
-    b"{}",
-    json.dumps({**WIRE, "id": ""}).encode(),
-    json.dumps({**WIRE, "type": ""}).encode(),
-    json.dumps({**WIRE, "id": 7}).encode(),
-    json.dumps({**WIRE, "timestamp": "yesterday"}).encode(),
-    json.dumps({**WIRE, "timestamp": 7}).encode(),
-    json.dumps({**WIRE, "delegation_depth": 1.5}).encode(),
-    json.dumps({**WIRE, "payload": []}).encode(),
-    json.dumps(WIRE).encode()[:-1],
-    json.dumps(WIRE).encode() + b"x",
-    json.dumps({**WIRE, "id": "\ud800"}).encode(),
-    json.dumps({**WIRE, "\ud800": 1}).encode(),
-    json.dumps({**WIRE, "text": "\ud800"}).encode(),
-    json.dumps({**WIRE, "text": "\udc00"}).encode(),
-    json.dumps(WIRE).encode()[:-1] + b',"x":"\xff"}',
-    json.dumps(WIRE).encode()[:-1] + b',"x":"\xed\xa0\x80"}',
-    json.dumps(WIRE).encode()[:-1] + f',"x":{DEEP}}}'.encode(),
-    DEEP.encode(),
-    json.dumps({**WIRE, "type": "x"}).encode("utf-16"),
-]
-
 
 @pytest.mark.certifies(46)
 @pytest.mark.parametrize("data", CORRUPT, ids=range(len(CORRUPT)))
@@ -179,13 +148,6 @@ def test_random_bytes_raise_corrupt_event_and_nothing_else(data: bytes) -> None:
     except CorruptEvent:
         return
     assert decode(encode(event)) == event
-
-
-def cut_into(noise: bytes) -> bytes:
-    """An event with bytes in the wrong place."""
-    text = json.dumps({**WIRE, "body": "hello", "n": 1}).encode()
-    at = len(noise) * 3 % len(text)
-    return text[:at] + noise + text[at + 1 :]
 
 
 @pytest.mark.certifies(178)
