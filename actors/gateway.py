@@ -268,17 +268,20 @@ class Gateway(Custody):
         self._settle(sender, wanted)
 
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
-        ours = in_force(wanted.tenure, self.clock.monotonic)
         self._strays.note(wanted)
-        if not wanted.confirm and ours() and self._said(wanted):
+        if not wanted.confirm and self._said(wanted):
             return
         settling = Settling(owner, wanted)
         self._settling[id(settling)] = settling
+        ours = in_force(wanted.tenure, self.clock.monotonic)
         settle = until_taken(partial(self._broker.settle, wanted.verdicts), "settle", ours)
         self._work("settle", settling, settle)
 
     def _said(self, wanted: SettleBox) -> bool:
         """The short way, for what is not confirmed anyway: no task, no wait."""
+        tenure = wanted.tenure
+        if tenure is not None and not tenure.may_settle(self.clock.monotonic()):
+            return False
         for _delivery, verdict in wanted.verdicts:
             if not isinstance(verdict, _SAID):
                 return False

@@ -87,6 +87,8 @@ class Strays:
 
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""
+        if not self._retries:  # nearly always: nothing is looked at
+            return
         for delivery, verdict in settled.verdicts:
             if not isinstance(verdict, Retry):
                 continue

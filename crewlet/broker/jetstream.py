@@ -219,13 +219,12 @@ class JetStreamBroker:
                     # Of a mailbox that was deleted nothing is left to settle.
                     if await self._mailboxes.info(delivery.mailbox) is not None:
                         raise
-                self._repairs.told(delivery, verdict)
+                self._repairs.told([(delivery, verdict)])
 
     def say(self, verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
         self._wire.check_live()
         self._settler.say(verdicts)
-        for delivery, verdict in verdicts:
-            self._repairs.told(delivery, verdict)
+        self._repairs.told(verdicts)
 
     async def release(self, attachment: Attachment) -> None:
         pull = _own(attachment)

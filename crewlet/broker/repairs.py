@@ -43,9 +43,14 @@ class Repairs:
         held.connection = self._connections
         held.took(deliveries)
 
-    def told(self, delivery: Delivery, verdict: Verdict) -> None:
-        if held := self._held.get(delivery.mailbox):
-            held.told(delivery.position, verdict)
+    def told(self, verdicts: Iterable[tuple[Delivery, Verdict]]) -> None:
+        mailbox, held = None, None
+        for delivery, verdict in verdicts:
+            if delivery.mailbox is not mailbox:  # nearly always all are of one: looked up once
+                mailbox = delivery.mailbox
+                held = self._held.get(mailbox)
+            if held is not None:
+                held.told(delivery.position, verdict)
 
     def has(self, mailbox: Mailbox, position: int) -> bool:
         """This client was handed it, and has said nothing of it yet."""

@@ -105,10 +105,10 @@ class Held:
     def told(self, position: int, verdict: Verdict) -> None:
         self._out.discard(position)
         self._resting.pop(position, None)
-        if isinstance(verdict, Retry):
-            self._resting[position] = time.monotonic() + verdict.delay_s
-        elif isinstance(verdict, Done):
+        if isinstance(verdict, Done):  # first what nearly all are
             self._done.append(position)
+        elif isinstance(verdict, Retry):
+            self._resting[position] = time.monotonic() + verdict.delay_s
         elif isinstance(verdict, HandBack):
             self._back[position] = None
             if len(self._back) > BACK:
