@@ -93,9 +93,12 @@ class Dispatcher:
     def called_by_loop(self, work: Callable[[T], None], about: T) -> None:
         """Do `work`, and at once what comes of it: the loop itself has called, in our context and
         outside of all slices, so that another turn of it - a look at all sockets - need not be
-        waited for. A simulation waits: whatever may be handled first is to be in sight when it
-        chooses."""
-        if self.armed or self._shuffle:
+        waited for. Where a seed shuffles, that turn is waited for: whatever may be handled first is
+        to be in sight when it chooses."""
+        if self._shuffle:
+            self.loop.call_soon(work, about, context=self.context)
+            return
+        if self.armed:
             work(about)
             return
         self.armed = True
