@@ -63,6 +63,7 @@ class Outages:
         self._queue = queue
         self._clock = clock
         self._standing: dict[str, _Standing] = {}
+        self._lifting: set[asyncio.Task[None]] = set()
 
     def holding(self, handle: str) -> Outage | None:
         """The outage that the seat is held for; None where there is none, or where it is over
@@ -129,17 +130,21 @@ class Outages:
             standing.end()
 
     async def revised(self) -> None:
-        """The company has changed: each handler may be another one, which starts freely."""
-        for handle, standing in list(self._standing.items()):
-            if not standing.lifted:
-                self.forget(handle)
-                await self._lift(handle)
+        """The company has changed: each handler may be another one, which starts freely. A seat
+        that is slow to hear of it holds up nobody."""
+        for handle in [handle for handle in self._standing if self.holding(handle) is not None]:
+            self.forget(handle)
+            lifting = asyncio.ensure_future(self._lift(handle))
+            self._lifting.add(lifting)
+            lifting.add_done_callback(self._lifting.discard)
 
     async def stop(self) -> None:
         """Nobody asks again."""
         waiting = [each.waiting for each in self._standing.values() if each.waiting is not None]
-        for handle in list(self._standing):
-            self.forget(handle)
+        waiting += self._lifting
+        for task in waiting:
+            task.cancel()
+        self._standing.clear()
         await asyncio.gather(*waiting, return_exceptions=True)
 
     # -- while it lasts ---------------------------------------------------------------

@@ -192,7 +192,7 @@ class Node:
 
         await changed()
         self._closers.push_async_callback(self.reconcile.stop)
-        await self.reconcile.start(changed)
+        await self.reconcile.start(changed, self.outages.revised)
         if self._admin and self._folder is not None:
             operators = Operators(self, self._folder.path)
             self._closers.push_async_callback(operators.stop)

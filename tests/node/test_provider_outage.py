@@ -22,8 +22,9 @@ from crewlet.events import catalogue as types
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
 from crewlet.handlers.openai.client import Client
 from crewlet.node import Node
-
-from .operated import Operated
+from crewlet.turn import Turn, Unavailable
+from tests.node.operated import Operated
+from tests.node.revised import DEV, HEAD, Fleet, on_a_fleet, text
 
 SEATS = ("dev", "ops", "qa")
 COMPANY = "name: Company T\nroles:\n" + "".join(
@@ -165,3 +166,34 @@ def test_forty_minutes_without_a_provider_cost_no_mail(
         late = [(a, b) for a, b in itertools.pairwise(asked) if limited_s <= a < AWAY_S]
         told = [b - a for a, b in late if honest or b - a > 1.5]
         assert told and min(told) >= 120.0, "Retry-After is honoured"
+
+
+async def away(turn: Turn) -> Unavailable:
+    """A handler that a company file names."""
+    return Unavailable("HTTP 401: the key was taken back", 3600)
+
+
+async def well(turn: Turn) -> str:
+    return f"worked {turn.text}"
+
+
+@pytest.mark.certifies(145)
+def test_a_revision_that_brings_another_handler_ends_the_wait() -> None:
+    def file(function: str) -> str:
+        return text(DEV, head=f"{HEAD}handler: {{python: '{__name__}:{function}'}}\n")
+
+    async def test(fleet: Fleet) -> None:
+        one = fleet["n1"]
+        await fleet.owned("dev")
+        await one.one("apply", text=file("away"))
+        for n in range(3):
+            await one.node.send("dev", f"task {n}")
+        await asyncio.sleep(60)
+        assert (await one.ask("why", handle="dev"))[0]["code"] == "provider"
+        await one.one("apply", text=file("well"))
+        await asyncio.sleep(5)
+        ended = await one.recorded(types.AGENT_TURN_COMPLETED)
+        answers = [each.value("answer", str, "") for each in ended]
+        assert [a for a in answers if a] == [f"worked task {n}" for n in range(3)]
+
+    on_a_fleet(test, "n1", handler=None)
