@@ -11,8 +11,9 @@ SCHEDULES: Final = (
     Act(
         words="schedule ls",
         about="List the schedules: what comes next, what became of the last.",
-        more="Times are those of the schedule's own zone. OUTCOME is what became of LAST: fired, "
-        "skipped_catchup where nobody looked in time. SINCE is when it became what it is: it "
+        more="Times are those of the schedule's own zone. OUTCOME is what became of LAST: fired "
+        "(`crewlet events` has a record for each seat), or skipped_catchup where nobody looked in "
+        "time. SINCE is when it became what it is: it "
         "fires for nothing before that.",
         columns=(
             Column("scope"),
