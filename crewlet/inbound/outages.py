@@ -14,7 +14,7 @@ import structlog
 from msgspec import Struct
 
 from actors.ports import Clock
-from crewlet.company import Seat
+from crewlet.company import Company, Seat
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.interruptions import LlmUnavailable
@@ -129,7 +129,7 @@ class Outages:
         if standing is not None:
             standing.end()
 
-    async def revised(self) -> None:
+    async def revised(self, _: Company) -> None:
         """The company has changed: each handler may be another one, which starts freely. A seat
         that is slow to hear of it holds up nobody."""
         for handle in [handle for handle in self._standing if self.holding(handle) is not None]:

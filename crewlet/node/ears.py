@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from crewlet.company import MattermostIntegration
+from crewlet.company import Company, MattermostIntegration
 from crewlet.web import Ear, listening
 
 
@@ -17,8 +17,9 @@ class Ears:
         self._listens: MattermostIntegration | None = None
         self._closers = AsyncExitStack()
 
-    async def listen(self, chat: MattermostIntegration | None) -> None:
-        """As this account from now on; as nobody where the company has none."""
+    async def follow(self, company: Company) -> None:
+        """Listen as this company's account from now on; as nobody where it has none."""
+        chat = company.integrations.mattermost
         if chat == self._listens:
             return
         await self.stop()

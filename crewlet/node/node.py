@@ -134,7 +134,6 @@ class Node:
 
     async def _start(self) -> None:
         self.hands = self._built(self.company)
-        self._lookups.check(self.company)
         if self._folder is not None:
             self._folder.hold()
             self._closers.callback(self._folder.release)
@@ -182,17 +181,13 @@ class Node:
             api = self.settings.api
             await self._web.start(make_app(self.edge), api.host, api.port)
             self._closers.push_async_callback(self._web.stop)
-        ears = Ears(self.edge)
-        self._closers.push_async_callback(ears.stop)
-
-        async def changed() -> None:
-            self._workshop.forget()
-            if self._has("ingress"):
-                await ears.listen(self.company.integrations.mattermost)
-
-        await changed()
+        if self._has("ingress"):
+            ears = Ears(self.edge)
+            self._closers.push_async_callback(ears.stop)
+            await ears.follow(self.company)
+            self.reconcile.tell(ears.follow)
         self._closers.push_async_callback(self.reconcile.stop)
-        await self.reconcile.start(changed, self.outages.revised)
+        await self.reconcile.start()
         if self._admin and self._folder is not None:
             operators = Operators(self, self._folder.path)
             self._closers.push_async_callback(operators.stop)
@@ -342,6 +337,8 @@ class Node:
             there,
             in_flight if self._alone else frozenset(),
         )
+        self.reconcile.tell(self._workshop.forget)
+        self.reconcile.tell(self.outages.revised)
         seal = self._folder.seal if self._folder is not None else ""
         duties = duties_of(self, self._shared, {"channels": self._colleagues.sweep.run})
         place = Place(self, self._shared, self._workshop, duties, alone=self._alone, seal=seal)
@@ -365,6 +362,7 @@ class Node:
 
     def _built(self, company: Company) -> Hands:
         """Who works the seats of a company here; ConfigError where that cannot be."""
+        self._lookups.check(company)
         return Hands(company, self._turn, self.turns, self.strays, self._company_folder)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 import structlog
@@ -51,7 +51,8 @@ AGAIN_S: Final = 0.5
 SHOWN: Final = 200
 """Characters of a reason that stand in a node's row."""
 
-Changed = Callable[[], Awaitable[None]]
+Follow = Callable[[Company], Awaitable[None]]
+"""Called with the company once the node works by it."""
 
 log = structlog.get_logger(__name__)
 
@@ -75,7 +76,7 @@ class Reconcile:
         self._built = built
         self._news = News(node.queue, node.clock)
         self._brakes = SeatBrakes(lambda: node.runtime)
-        self._changed: Sequence[Changed] = ()
+        self._followers: list[Follow] = []
         self._to_lift: dict[str, float] = {}
         self._one_at_a_time = asyncio.Lock()
         self._nudged = asyncio.Event()
@@ -160,10 +161,12 @@ class Reconcile:
 
     # -- from then on ---------------------------------------------------------------------
 
-    async def start(self, *changed: Changed) -> None:
-        """Follow what is applied until `stop`. Each of `changed` is called once the node works by
-        another company."""
-        self._changed = changed
+    def tell(self, follow: Follow) -> None:
+        """Have somebody told of each company that this node takes from now on."""
+        self._followers.append(follow)
+
+    async def start(self) -> None:
+        """Follow what is applied, until `stop`."""
         self._nudged.set()  # for what was applied since the first look
         self._nudges = await self._node.queue.subscribe_stream(topics.CONFIG, self._heard)
         self._task = asyncio.create_task(self._run(), name="reconcile")
@@ -221,8 +224,8 @@ class Reconcile:
         await self.roster.register(seat.handle for seat in company.agents())
         await ensure_mailboxes(self._node.broker, first_mailboxes(company))
         self._swap(active, company, hands)
-        for changed in self._changed:
-            await changed()
+        for follow in self._followers:
+            await follow(company)
         await self._news.taken(self.standing, self._node.node_id)
 
     def _swap(self, active: Revision, company: Company, hands: Hands) -> None:

@@ -82,7 +82,7 @@ class Workshop:
             holds=holds,
         )
 
-    def forget(self) -> None:
+    async def forget(self, _: Company) -> None:
         """The company may have been without a seat for so long that its mailboxes were deleted:
         whether they exist is asked again."""
         self._there.clear()

@@ -221,7 +221,7 @@ def test_a_company_that_has_changed_is_asked_at_once() -> None:
         await ward.run(event("A"))
         await asyncio.sleep(3600)
         assert ward.held == [("dev", PROVIDER)]
-        await ward.outages.revised()
+        await ward.outages.revised(Company(name="Acme"))
         await asyncio.sleep(0.1)
         assert ward.held == [] and ward.outages.holding("dev") is None
         await ward.run(event("A"))

@@ -125,6 +125,8 @@ def test_a_nudge_that_nobody_hears_costs_a_look():
     on_a_fleet(test, "n1", "n2")
 
 
+LOOKUP = "integrations: {jira: {secret: '${PATH}', lookup: 'no_such_lookup:find'}}\n"
+
 BROKEN = [
     ("name: Company T\nroles: [{name: Dev, hadnle: dev}]", "did you mean 'handle'"),
     ("name: Company T\nroles: [", "company.yaml:2:9"),
@@ -134,6 +136,7 @@ BROKEN = [
         text(DEV, head=HEAD + "integrations: {github: {secret: '${NOT_SET_HERE}'}}\n"),
         "NOT_SET_HERE",
     ),
+    (text(DEV, head=HEAD + LOOKUP), "no_such_lookup"),
     (text(DEV).replace("Company T", "Company U"), "ids of agents derive from the name"),
     ("", "empty"),
 ]
