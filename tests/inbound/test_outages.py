@@ -10,6 +10,7 @@ from inbound_bench import Bench, event, on_a_bench
 from test_dispatch import Desk
 
 from actors.delivery import Ack, Defer, Nak
+from crewlet.company import Company
 from crewlet.events import catalogue as types
 from crewlet.events.interruptions import LlmUnavailable
 from crewlet.inbound.outages import PROVIDER
