@@ -212,8 +212,9 @@ class Runs:
                 kept = await self._live.change(handle, run.run_id, Ended(notice, failed=True))
             try:
                 await self._ending.tell(kept)
-            except NoMailbox:  # it went before: there is nobody to be told
-                await self._live.change(handle, run.run_id, Told())
+            except NoMailbox:  # it went before, with what else was in it: nobody is to be told
+                for given in (HandedBack(), Told()):
+                    await self._live.change(handle, run.run_id, given)
         await self._live.try_to_brake(handle)
 
     # -- a turn suspends ------------------------------------------------------------------

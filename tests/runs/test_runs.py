@@ -156,6 +156,21 @@ class TestTheEnd:
         on_benches(play)
 
 
+    @pytest.mark.certifies(143)
+    def test_nor_where_its_inbox_went_before_them(self) -> None:
+        async def play(bench: Bench) -> None:
+            await bench.open()
+            await bench.runs.asks("dev", "r1", "Which branch?")
+            await bench.told()
+            await Answers(bench.runs)(work_of(message("m1", bench.clock.now() + _ONE)))
+            await bench.client.delete(topics.inbox_of("dev"))
+            await bench.runs.end_all("dev", "its seat is no more")
+            assert all(run.told for run in await bench.runs.all("dev"))
+            assert not bench.held
+
+        on_benches(play)
+
+
 class TestControl:
     def test_a_run_that_is_not_there_is_tried_again(self) -> None:
         async def play(bench: Bench) -> None:
