@@ -155,7 +155,6 @@ class TestTheEnd:
 
         on_benches(play)
 
-
     @pytest.mark.certifies(143)
     def test_nor_where_its_inbox_went_before_them(self) -> None:
         async def play(bench: Bench) -> None:
