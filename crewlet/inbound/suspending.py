@@ -72,6 +72,8 @@ class Suspending:
             conversation_identity=turn.conversation.conversation_identity,
             triggers=triggers_of([event_of(letter) for letter in work.letters]),
             traceparent=turn.traceparent,
+            depth=turn.delegation_depth,
+            chain=turn.delegation_chain,
         )
         return await self._services.runs.open(work.seat.handle, run_id, origin)
 

@@ -117,5 +117,7 @@ def _event(event_type: str, run: Run, body: Struct, at: datetime, *cause: str) -
             "recipient_handle": run.handle,
             **{key: value for key, value in keys.items() if value},
         },
+        delegation_depth=run.origin.depth,
+        delegation_chain=run.origin.chain,
         body=body,
     )

@@ -57,7 +57,8 @@ class Reply(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """The turn that suspended, where, and under which epoch of its seat."""
+    """The turn that suspended, where, and under which epoch of its seat. `depth` and `chain` are
+    how often its work was handed on before: a run does not begin that count anew."""
 
     turn_id: str
     node: str = ""
@@ -67,6 +68,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     conversation_identity: str = ""
     triggers: tuple[str, ...] = ()
     traceparent: str = ""
+    depth: int = 0
+    chain: tuple[str, ...] = ()
 
 
 class Run(Struct, frozen=True, kw_only=True):

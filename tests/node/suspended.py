@@ -37,7 +37,9 @@ class Worker:
         return [turn.attempt for turn in self.turns]
 
 
-async def say(node: Operated, text: str, *, key: str = CHAT, id: str = "") -> Event:
+async def say(
+    node: Operated, text: str, *, key: str = CHAT, id: str = "", chain: tuple[str, ...] = ()
+) -> Event:
     """A message of a conversation, into dev's inbox."""
     event = Event.new(
         types.TASK_ASSIGNED,
@@ -46,6 +48,8 @@ async def say(node: Operated, text: str, *, key: str = CHAT, id: str = "") -> Ev
         trace=Trace.root(),
         payload={"partition_key": key, "conversation_identity": key} if key else {},
         body=TaskAssigned(handle="dev", text=text, sender="ann"),
+        delegation_depth=len(chain),
+        delegation_chain=chain,
     )
     await node.node.queue.publish(topics.inbox("dev"), event)
     return event

@@ -45,6 +45,22 @@ def test_a_turn_suspends_and_goes_on_with_the_result_of_its_run() -> None:
     on_nodes(test, turn=worker)
 
 
+@pytest.mark.certifies(137, 218)
+def test_a_run_does_not_count_anew_how_often_its_work_was_handed_on() -> None:
+    worker = Worker()
+
+    async def test(node: Operated) -> None:
+        await say(node, "suspend r1", chain=("ops", "dev"))
+        await until(lambda: worker.turns)
+        await asyncio.sleep(1)
+        await node.node.runs.completed("dev", "r1", "all green")
+        await until(lambda: len(worker.turns) == 2)
+        counted = [(turn.delegation_depth, turn.delegation_chain) for turn in worker.turns]
+        assert counted == [(2, ("ops", "dev"))] * 2
+
+    on_nodes(test, turn=worker)
+
+
 class Counted:
     """A client of the twin whose calls are counted: by what is asked, and of what."""
 
