@@ -15,7 +15,7 @@ help:
 	@echo "make test       lint, types, import rules, tests, Thespian's own tests"
 	@echo "make certified  which promises of docs/contract.md a passing test shows"
 	@echo "make mutants    plant each known fault and see its case fail"
-	@echo "make bench      the benchmarks"
+	@echo "make bench      the benchmarks, beside the limit and the peers"
 	@echo "make chaos      real processes under kills, stops and cuts, for 40 minutes"
 	@echo "make long       what takes too long for every run"
 	@echo "make clean      remove the environment and what was built"
@@ -79,10 +79,13 @@ chaos: $(STAMP)
 		--messages 100000 --kills 200 --stops 100 --partitions 50 --broker-kills 20 \
 		--broker-stops 10 --moves 40 --rolls 20
 
-# The peers come with an extra that the runtime never needs.
+# All of them, three quarters of an hour. The peers come with an extra that the runtime never needs.
+# BENCH may name some, QUICK=--quick shows that they run.
+BENCH ?= actors machine pull publish turns completion boot handoff simulate idle fleet
+QUICK ?=
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	for name in boot pull idle; do $(BIN)/python -m benchmarks $$name || exit 1; done
+	for name in $(BENCH); do $(BIN)/python -m benchmarks $$name $(QUICK) || exit 1; done
 
 clean:
 	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .certified.json build *.egg-info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from nats.aio.msg import Msg
@@ -37,6 +38,14 @@ class Contestant:
 
     async def open(self, place: Place) -> None:
         raise NotImplementedError
+
+    async def fill(self, place: Place, bodies: Sequence[bytes]) -> None:
+        """Returns when the broker has all of them."""
+        await place.fill(self.mailbox, bodies)
+
+    async def emptied(self, place: Place) -> None:
+        """Returns when the broker has every acknowledgement."""
+        await place.emptied(self.mailbox)
 
     async def ready(self, count: int) -> None:
         """Whatever is not a part of emptying a mailbox."""
@@ -74,6 +83,7 @@ class RawPull(Contestant):
     mailbox = topics.inbox_of("raw")
 
     async def open(self, place: Place) -> None:
+        await place.broker.ensure(self.mailbox)
         self._client = await place.connect()
         self._inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(self._inbox, pending_bytes_limit=0)
@@ -103,6 +113,7 @@ class NatsFetch(Contestant):
     mailbox = topics.inbox_of("fetch")
 
     async def open(self, place: Place) -> None:
+        await place.broker.ensure(self.mailbox)
         self._client = await place.connect()
         stream, consumer = names.stream_of(self.mailbox.topic), names.consumer(self.mailbox)
         self._pull = await self._client.jetstream().pull_subscribe_bind(consumer, stream)
@@ -136,6 +147,7 @@ class FastStream(Contestant):
             self.mailbox = topics.inbox_of("faststream-batch")
 
     async def open(self, place: Place) -> None:
+        await place.broker.ensure(self.mailbox)
         self._place = place
 
     async def ready(self, count: int) -> None:

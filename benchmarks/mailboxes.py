@@ -26,6 +26,7 @@ from crewlet.company import Company, parse_company
 from crewlet.node.mailboxes import CONCURRENCY, ensure_mailboxes
 
 ANSWER_S: Final = 30.0
+SECRET: Final = "BENCHMARK_SECRET"
 NOWHERE: Final = Address(servers=())
 
 
@@ -52,9 +53,14 @@ async def measure(report: Report, *, seats: int, rounds: int) -> None:
     report.add("ensure, all are there", subject, "s", median(again))
 
 
-def company_of(seats: int) -> Company:
-    roles = "\n".join(f"  - name: seat {n}\n    handle: s{n}" for n in range(seats))
-    return parse_company(f"name: many\nroles:\n{roles}\n")
+def company_of(seats: int, secret: str = "") -> Company:
+    """The seats `s0`, `s1`, ..., known to GitHub by the same names where its `secret` is stated."""
+    hooks = f"integrations:\n  github: {{secret: '${{{SECRET}}}'}}\n" if secret else ""
+    contact = ", contact: {{github_login: s{n}}}" if secret else ""
+    role = "  - {{name: seat {n}, handle: s{n}" + contact + "}}"
+    roles = "\n".join(role.format(n=n) for n in range(seats))
+    text = f"name: many\n{hooks}roles:\n{roles}\n"
+    return parse_company(text, env={SECRET: secret} if secret else {})
 
 
 async def _ensured(place: Place, wanted: Sequence[Mailbox]) -> float:

@@ -25,7 +25,9 @@ from benchmarks.mailboxes import company_of
 from crewlet import Node, Turn, logs
 from crewlet.broker.settings import StreamSettings
 from crewlet.company import NodeSettings
-from crewlet.company.node_file import NodeIdentity
+from crewlet.company.node_file import ApiSettings, NodeIdentity
+from crewlet.node import node as node_module
+from crewlet.node import place
 
 COMMAND: Final = (sys.executable, "-m", "benchmarks.member")
 BOOT_S: Final = 180.0
@@ -33,22 +35,26 @@ POLL_S: Final = 0.02
 
 
 class Order(Struct, frozen=True):
-    """What a process is told to be; `data` is its folder."""
+    """What a process is told to be; `data` is its folder. With a `secret` it takes webhooks of
+    GitHub that are proved by it."""
 
     id: str
     url: str
     seats: int
     data: str
     ttl_s: float
+    replicas: int = 1
+    secret: str = ""
 
 
 class Member:
     """The process, as the benchmark sees it. `established`: when each of its seats had its
     mailboxes attached, the last time that it had; `booted_s`: how long the node took to start,
-    with every seat that it took."""
+    with every seat that it took; `web`: where it takes webhooks."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
+        self.web = ""
         self._child: Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self.booted_s = 0.0
@@ -114,6 +120,7 @@ class Member:
                 case "imported":
                     self.resident_before = self.process.memory_info().rss
                 case "started":
+                    self.web = said["web"]
                     self.booted_s = said["took_s"]
 
 
@@ -131,8 +138,8 @@ def _as_object(order: Order) -> dict[str, object]:
 # -- the process itself -----------------------------------------------------------------------
 
 
-class _Told(Node):
-    """A node that says aloud what happens to its seats."""
+class _Told(place.Place):
+    """A place in the fleet that says aloud what happens to its seats."""
 
     def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
         super()._on_fleet(event, about)
@@ -142,18 +149,25 @@ class _Told(Node):
 
 async def _run(order: Order) -> None:
     settings = NodeSettings(
-        stream=StreamSettings(type="nats", url=order.url),
+        stream=StreamSettings(type="nats", url=order.url, replicas=order.replicas),
+        api=ApiSettings(port=0),
         node=NodeIdentity(id=order.id),
         lease=scaled(order.ttl_s),
     )
-    company = company_of(order.seats)
+    company = company_of(order.seats, order.secret)
     _say("imported")
     began = time.monotonic()
-    node = _Told(
-        company, turn=_nothing, settings=settings, data=Path(order.data), web=False, admin=False
+    vars(node_module)["Place"] = _Told  # the node has no other ear for this
+    node = Node(
+        company,
+        turn=_nothing,
+        settings=settings,
+        data=Path(order.data),
+        web=bool(order.secret),
+        admin=False,
     )
     async with node:
-        _say("started", took_s=time.monotonic() - began)
+        _say("started", took_s=time.monotonic() - began, web=node.url)
         await asyncio.to_thread(sys.stdin.read)
 
 

@@ -3,7 +3,7 @@
 One process, an embedded broker, events of 500 bytes; first with a broker that the disk does
 not hold up, then with one that syncs each write, as a node's does by default. The limit is a
 bare loop of pulls of twenty; a seat decodes, splits into conversations, gives each to a turn
-and settles it.
+and settles it. Beside it stand other clients of the same server, and two task queues on Redis.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from benchmarks.contestants import (
     RawPull,
     SeatPath,
 )
+from benchmarks.peers.jobs import job_queues, name_missing
 from benchmarks.place import Place, open_place
 from benchmarks.report import Report
+from crewlet.broker.settings import Sync
 from crewlet.events import Event, Trace, encode
 from crewlet.inbound.letters import PARTITION_KEY
 
@@ -38,21 +40,24 @@ TWENTY: Final = "seat, twenty conversations"
 
 def run(*, quick: bool) -> Report:
     report = Report("pull")
-    asyncio.run(measure(report, rounds=3 if quick else 9, count=400 if quick else 4000))
-    asyncio.run(measure(report, rounds=3, count=400 if quick else 2000, synced=True))
+    asyncio.run(measure(report, rounds=1 if quick else 9, count=100 if quick else 4000))
+    asyncio.run(
+        measure(report, rounds=1 if quick else 3, count=100 if quick else 2000, synced=True)
+    )
     if not _has_faststream():
-        report.add(FastStream.subject, "missing", "", 0)
+        report.missing(FastStream.subject, "not installed (pip install '.[bench]')")
+    name_missing(report)
     return report
 
 
 async def measure(report: Report, *, rounds: int, count: int, synced: bool = False) -> None:
     """`count` messages a round and contestant, a multiple of `BATCH`. `synced`: the broker
     as a node has it by default, each write on the disk before it is answered."""
-    contestants = _contestants()
+    sync: Sync = "always" if synced else "interval"
+    contestants = [*_contestants(), *job_queues(sync)]
     rates: dict[str, list[float]] = {one.subject: [] for one in contestants}
-    async with open_place("always" if synced else "interval") as place, AsyncExitStack() as closing:
+    async with open_place(sync) as place, AsyncExitStack() as closing:
         for one in contestants:
-            await place.broker.ensure(one.mailbox)
             await one.open(place)
             closing.push_async_callback(one.close)
             await _drained(place, one, min(count, WARM))
@@ -64,8 +69,8 @@ async def measure(report: Report, *, rounds: int, count: int, synced: bool = Fal
     for subject, measured in rates.items():
         # Of one round each: what slowed a round slowed both sides of its ratio.
         ratios = [mine / limit for mine, limit in zip(measured, rates[LIMIT], strict=True)]
-        named = f"{subject}, synced" if synced else subject
-        report.add(named, "throughput", "msg/s", median(measured), median(ratios))
+        metric = "throughput, synced" if synced else "throughput"
+        report.add(subject, metric, "msg/s", median(measured), median(ratios))
 
 
 def _contestants() -> list[Contestant]:
@@ -80,11 +85,11 @@ def _has_faststream() -> bool:
 
 async def _drained(place: Place, one: Contestant, count: int) -> float:
     """Seconds from the first pull until the server has the last acknowledgement."""
-    await place.fill(one.mailbox, events(count, BATCH if one.subject == TWENTY else 1))
+    await one.fill(place, events(count, BATCH if one.subject == TWENTY else 1))
     await one.ready(count)
     began = time.perf_counter()
     await one.drain(count)
-    await place.emptied(one.mailbox)
+    await one.emptied(place)
     took = time.perf_counter() - began
     await one.rest()
     return took
