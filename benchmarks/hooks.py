@@ -72,15 +72,14 @@ class Hooks:
 
     async def connect(self, urls: Sequence[str], lines: int) -> None:
         for _, url in zip(range(lines), itertools.cycle(urls)):
-            at = urlsplit(url)
-            reader, writer = await asyncio.open_connection(at.hostname, at.port)
-            line = _Line(at.netloc, reader, writer)
+            line = _Line(url)
+            await line.connect()
             self._lines.append(line)
             self._idle.put_nowait(line)
 
     async def close(self) -> None:
         for line in self._lines:
-            line.writer.close()
+            line.close()
 
     def prepare(self, count: int) -> dict[int, bytes]:
         """The requests of so many new issues, by their numbers, without the first lines."""
@@ -115,16 +114,27 @@ class Hooks:
 
 
 class _Line:
-    def __init__(
-        self, host: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self._first = f"POST {PATH} HTTP/1.1\r\nHost: {host}\r\n".encode()
-        self._reader = reader
-        self.writer = writer
+    """One connection. A server closes one that was quiet for some seconds: then it is dialled and
+    said again, as every client does."""
+
+    def __init__(self, url: str) -> None:
+        self._at = urlsplit(url)
+        self._first = f"POST {PATH} HTTP/1.1\r\nHost: {self._at.netloc}\r\n".encode()
+
+    async def connect(self) -> None:
+        opened = await asyncio.open_connection(self._at.hostname, self._at.port)
+        self._reader, self._writer = opened
+
+    def close(self) -> None:
+        self._writer.close()
 
     async def post(self, request: bytes) -> None:
-        self.writer.write(self._first + request)
-        head = await self._reader.readuntil(b"\r\n\r\n")
+        try:
+            head = await self._said(request)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.close()
+            await self.connect()
+            head = await self._said(request)
         length = next(
             int(line.partition(b":")[2])
             for line in head.split(b"\r\n")
@@ -132,6 +142,10 @@ class _Line:
         )
         body = await self._reader.readexactly(length)
         assert head.split()[1] == ACCEPTED, head + body
+
+    async def _said(self, request: bytes) -> bytes:
+        self._writer.write(self._first + request)
+        return await self._reader.readuntil(b"\r\n\r\n")
 
 
 def _issue(number: int, login: str) -> dict[str, object]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 
 import pytest
 
-from benchmarks import __main__ as runner
-from benchmarks import boot, completion, fleet, idle, mailboxes, pull
+from benchmarks import completion, fleet, idle, mailboxes, pull
+from benchmarks.peers import jobs
 from benchmarks.report import Report
 from benchmarks.rows import Rows, percentile
 from crewlet.events import decode
@@ -44,11 +42,24 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) 
         assert not any(isinstance(one, pull.FastStream) for one in pull._contestants())
 
     monkeypatch.setattr(pull, "find_spec", lambda name: None)
+    monkeypatch.setattr(jobs, "find_spec", lambda name: None)
     monkeypatch.setattr(pull, "measure", nothing)
-    rows = pull.run(quick=True).rows
-    assert [(row.subject, row.metric, row.unit, row.value) for row in rows] == [
-        ("faststream", "missing", "", 0)
+    report = pull.run(quick=True)
+    lack = "missing: not installed (pip install '.[bench]')"
+    assert [(row.subject, row.metric, row.unit, row.value) for row in report.rows] == [
+        (subject, lack, "", None) for subject in ("faststream", "dramatiq, redis", "celery, redis")
     ]
+    assert report.as_table().count(lack) == 3
+
+
+def test_a_task_queue_without_its_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report("pull")
+    monkeypatch.setattr(jobs, "find_spec", lambda name: name)
+    monkeypatch.setattr(jobs, "find_redis", lambda: None)
+    jobs.name_missing(report)
+    assert jobs.job_queues("interval") == []
+    lack = "missing: no redis-server on the PATH (apt install redis-server)"
+    assert [row.metric for row in report.rows] == [lack, lack]
 
 
 def test_idle_tells_client_and_server_apart() -> None:
@@ -71,34 +82,6 @@ def test_mailboxes_are_made_as_the_bare_loop_makes_them() -> None:
     assert rows["bare create loop", "7 mailboxes"] == 1.0
     assert rows["ensure, none is there", "7 mailboxes"] is not None
     assert rows["ensure, all are there", "7 mailboxes"] is None
-
-
-@pytest.mark.parametrize("name", runner.NAMES)
-def test_the_runner_prints_one_object(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run(*, quick: bool) -> Report:
-        report = Report(name)
-        report.add("somebody", "something", "s", 1.23456, 0.5)
-        return report
-
-    modules = (pull, idle, boot, completion, fleet)
-    module = next(one for one in modules if one.__name__ == f"benchmarks.{name}")
-    monkeypatch.setattr(module, "run", run)
-    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--json", "--quick"])
-    monkeypatch.setattr(runner.logs, "configure", lambda: None)
-    assert runner.main() == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert set(printed) == {"name", "commit", "machine", "rows"}
-    assert printed["rows"] == [
-        {
-            "subject": "somebody",
-            "metric": "something",
-            "unit": "s",
-            "value": 1.2346,
-            "ratio_to_limit": 0.5,
-        }
-    ]
 
 
 def test_completion_compares_every_form_with_a_bare_put() -> None:
