@@ -46,7 +46,7 @@ class Size:
 
 
 FULL: Final = Size(
-    nodes=(1, 3), seats=60, lines=32, warm=300, saturated=3000, span_s=20.0, least=300
+    nodes=(1, 3), seats=60, lines=32, warm=200, saturated=1500, span_s=20.0, least=120
 )
 QUICK: Final = Size(nodes=(1,), seats=4, lines=4, warm=8, saturated=40, span_s=0.5, least=10)
 
