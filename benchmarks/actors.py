@@ -43,11 +43,11 @@ class Size:
     idle: int
     rounds: int
     timers: tuple[int, ...] = TIMERS
-    slow: int = 4
+    slow: int = 10
     heavy: int = 200
 
 
-FULL: Final = Size(messages=100_000, actors=2000, idle=20_000, rounds=5)
+FULL: Final = Size(messages=50_000, actors=2000, idle=10_000, rounds=5)
 QUICK: Final = Size(messages=2000, actors=40, idle=400, rounds=1, timers=(0, 100))
 
 

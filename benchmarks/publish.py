@@ -57,7 +57,7 @@ PLACES: Final[Sequence[tuple[int, Sync]]] = (
     (3, "interval"),
     (3, "always"),
 )
-FULL: Final = Size(rounds=5, count=1000, window=64, places=PLACES)
+FULL: Final = Size(rounds=5, count=600, window=64, places=PLACES)
 QUICK: Final = Size(rounds=1, count=64, window=16, places=PLACES[:1])
 
 

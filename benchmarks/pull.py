@@ -40,9 +40,9 @@ TWENTY: Final = "seat, twenty conversations"
 
 def run(*, quick: bool) -> Report:
     report = Report("pull")
-    asyncio.run(measure(report, rounds=1 if quick else 9, count=100 if quick else 4000))
+    asyncio.run(measure(report, rounds=1 if quick else 5, count=100 if quick else 4000))
     asyncio.run(
-        measure(report, rounds=1 if quick else 3, count=100 if quick else 2000, synced=True)
+        measure(report, rounds=1 if quick else 3, count=100 if quick else 1000, synced=True)
     )
     if not _has_faststream():
         report.missing(FastStream.subject, "not installed (pip install '.[bench]')")

@@ -20,7 +20,7 @@ FIRST: Final = 1
 
 def run(*, quick: bool) -> Report:
     report = Report("simulate")
-    measure(report, rounds=1 if quick else 3, seeds=1 if quick else 10)
+    measure(report, rounds=1 if quick else 3, seeds=1 if quick else 5)
     return report
 
 

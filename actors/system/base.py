@@ -80,10 +80,13 @@ class AsyncioSystemBase(ThespianFace):
         address = self.new_address("ask")
         address.endpoint = Reply(self, address, future)
         self.resolve(to).endpoint.push(message, address)
+        # Not asyncio.timeout, which costs as much again as the question: it would end the task,
+        # and here it is enough to end the future.
+        late = self.loop.call_later(timeout_s, _expire, future)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await future
+            return await future
         finally:
+            late.cancel()
             address.endpoint = Tomb(self, address, "answered")
 
     async def stop(self, address: Address, timeout_s: float) -> bool:
@@ -125,3 +128,9 @@ class AsyncioSystemBase(ThespianFace):
 
     def as_base(self) -> AsyncioSystemBase:
         return self
+
+
+def _expire(future: asyncio.Future[object]) -> None:
+    """Nobody has answered in time."""
+    if not future.done():
+        future.set_exception(TimeoutError())
