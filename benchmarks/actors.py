@@ -1,7 +1,8 @@
 """What does a message cost, a question, an actor? And what do timers that wait?
 
 Each system has a process of its own. The limit is what asyncio has for the same: two tasks and
-two bare queues. Whoever is a process for each actor is asked for less.
+two bare queues. Seconds are those of the processor, of all processes of a system. Whoever is a
+process for each actor is asked for less.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ NEEDS: Final[Mapping[str, str]] = {"pykka": "pykka", "xoscar": "xoscar"}
 
 
 class Peer(Protocol):
-    """An actor system. Each verb answers seconds, of the work alone: not of making who does it.
+    """An actor system. Each verb answers seconds of the processor, of the work alone: not of making
+    who does it. What else the machine does counts for nothing then, nor what is waited for.
 
     A message and its answer are two messages; the limit, two tasks and two queues, as well.
     """
@@ -75,13 +76,22 @@ def bursts(count: int) -> list[int]:
 
 
 def resident() -> int:
-    """Bytes of this process and of all that it forked, also of those that left it; what several
-    of them share is counted once."""
+    """Bytes of this process and of all that it forked; what they share is counted once."""
     gc.collect()
-    forked = psutil.Process().cmdline()
-    every = psutil.process_iter(["cmdline"])
-    mine = [one for one in every if one.info["cmdline"] == forked]
-    return sum(one.memory_full_info().pss for one in mine)
+    return sum(one.memory_full_info().pss for one in (psutil.Process(), *_forked()))
+
+
+def spent_elsewhere() -> float:
+    """Seconds of the processor that the processes used which this one forked."""
+    times = [one.cpu_times() for one in _forked()]
+    return float(sum(one.user + one.system for one in times))
+
+
+def _forked() -> list[psutil.Process]:
+    """Also those that left it: all have its command line."""
+    mine = psutil.Process()
+    line, every = mine.cmdline(), psutil.process_iter(["cmdline"])
+    return [one for one in every if one.info["cmdline"] == line and one.pid != mine.pid]
 
 
 # -- the process, as the benchmark sees it ----------------------------------------------------

@@ -61,28 +61,28 @@ class Pykkas:
 
     def _play(self, first: Any, count: int) -> float:
         one, two, done = first.start(), Echo.start(), threading.Event()
-        began = time.perf_counter()
+        began = time.process_time()
         one.tell((two, count, done))
         done.wait()
-        took_s = time.perf_counter() - began
+        took_s = time.process_time() - began
         one.stop()
         two.stop()
         return took_s
 
     def ask(self, count: int) -> float:
         echo = Echo.start()
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(count):
             echo.ask(None)
-        took_s = time.perf_counter() - began
+        took_s = time.process_time() - began
         echo.stop()
         return took_s
 
     def create(self, count: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         made = [Echo.start() for _ in range(count)]
         made[-1].ask(None)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     def wait_for(self, pending: int) -> None:
         raise NotImplementedError
