@@ -14,7 +14,7 @@ from crewlet import logs
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "actors": "messages, questions and births a second, and memory, beside other actor systems",
-    "machine": "steps a second of the pure machines: consumer, batching, placement",
+    "machine": "steps a second of the pure machines and of the envelope, alone",
     "pull": "emptying a full mailbox, beside other clients and other task queues",
     "publish": "a durable publish to its acknowledgement, beside bare nats-py",
     "turns": "from a webhook to a settled turn: saturation, and latency below it",

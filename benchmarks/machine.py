@@ -1,4 +1,4 @@
-"""How fast are the machines that decide, without anything around them?
+"""How fast are the machines that decide, and the envelope, without anything around them?
 
 A consumer that is fed drains of twenty and told that each turn ended well; a drain that is split
 into conversations; a fleet's seats that are shared over its nodes. Nothing here waits, so there
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -17,6 +18,7 @@ from actors.machines.batch import partitions
 from actors.machines.consumer import Consumer
 from actors.machines.placement import Board, Member, Place, fair_shares
 from actors.machines.signals import Attached, Ended, Pulled, Run
+from benchmarks import envelope
 from benchmarks.report import OURS, Report
 from benchmarks.rounds import in_turns
 
@@ -45,12 +47,20 @@ def measure(report: Report, *, rounds: int, count: int) -> None:
         "placement, a fleet at rest": (lambda n: place(n, free=False), count // 50, "seats/s"),
         "placement, all seats free": (lambda n: place(n, free=True), count // 50, "seats/s"),
     }
+    for step, does in envelope.steps().items():
+        work[step] = (partial(_times, does), count, "1/s")
     rates: dict[str, list[float]] = {metric: [] for metric in work}
     for metric in in_turns(list(work), rounds):
-        does, times, _ = work[metric]
-        rates[metric].append(_rate(does, max(1, times)))
+        task, times, _ = work[metric]
+        rates[metric].append(_rate(task, max(1, times)))
     for metric, (_, _, unit) in work.items():
         report.add(OURS, metric, unit, median(rates[metric]))
+
+
+def _times(does: Callable[[], object], times: int) -> int:
+    for _ in range(times):
+        does()
+    return times
 
 
 def _rate(does: Work, times: int) -> float:

@@ -3,8 +3,8 @@
 Events of 500 bytes, one after the other and so many at a time, on one server and on three that
 each hold every message, synced each time and at intervals. The limit is a bare request of nats-py
 that JetStream answers. Beside it stand nats-py's own `publish`, our broker port (a message id, a
-seat that has a mailbox), and the publisher as a node has it: the envelope encoded, ten listeners
-told. What the envelope and the listeners cost by themselves is measured without a broker.
+seat that has a mailbox), and the publisher as a node has it: an event made and encoded, ten
+listeners told. What these cost by themselves is a part of `machine`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,21 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from statistics import median
 from typing import Final
 
 import nats
 
-from actors.system import SystemClock
 from benchmarks.cluster import Servers, open_servers
+from benchmarks.envelope import LISTENERS, maker, publisher
 from benchmarks.pull import events
 from benchmarks.report import OURS, Report
 from benchmarks.rounds import compare, in_turns
 from crewlet import topics
 from crewlet.broker.dial import Address
 from crewlet.broker.jetstream import JetStreamBroker
-from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.settings import Sync
-from crewlet.events import Event, decode, encode
-from crewlet.queue import Publisher
 
 LIMIT: Final = "nats-py request, no message id"
-LISTENERS: Final = 10
 FORMS_S: Final = 60.0
 
 Publish = Callable[[int], Awaitable[object]]
@@ -66,7 +60,6 @@ def run(*, quick: bool) -> Report:
     size = QUICK if quick else FULL
     for servers, sync in size.places:
         asyncio.run(measure(report, servers, sync, size))
-    alone(report, rounds=size.rounds, count=10 * size.count)
     return report
 
 
@@ -115,8 +108,8 @@ async def _ways(place: Servers, closing: AsyncExitStack) -> dict[str, Publish]:
     closing.push_async_callback(client.close)
     stream, ids = client.jetstream(), iter(range(10**9))
     body = events(1, 1)[0]
-    quiet, told = (_publisher(broker, listeners) for listeners in (0, LISTENERS))
-    made = _maker(body)
+    quiet, told = (publisher(broker, listeners) for listeners in (0, LISTENERS))
+    made = maker(body)
 
     async def bare(number: int) -> None:
         await client.request(topic, body, timeout=60)
@@ -131,47 +124,3 @@ async def _ways(place: Servers, closing: AsyncExitStack) -> dict[str, Publish]:
         OURS: lambda _: quiet.publish(topic, made()),
         f"crewlet, {LISTENERS} listeners": lambda _: told.publish(topic, made()),
     }
-
-
-def _publisher(broker: JetStreamBroker, listeners: int) -> Publisher:
-    publisher = Publisher(broker, node_id="node", clock=SystemClock())
-    for _ in range(listeners):
-        publisher.add_listener(_heard)
-    return publisher
-
-
-def _heard(topic: str, event: Event) -> None:
-    """What a listener does that looks for something else."""
-    _ = event.type == "something else"
-
-
-def _maker(body: bytes) -> Callable[[], Event]:
-    """Makes events as a producer does, each with an id of its own, as long as `body`."""
-    like = decode(body)
-    fields = {"text": like.value("text", str, "")}
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    return lambda: Event.new(like.type, at=at, trace=like.trace, payload=like.payload, body=fields)
-
-
-def alone(report: Report, *, rounds: int, count: int) -> None:
-    """Microseconds an event, without a broker."""
-    body = events(1, 1)[0]
-    event, make = decode(body), _maker(body)
-    deaf = MemoryBroker().client("node")
-    told = Publisher(deaf, node_id="node", clock=SystemClock())
-    for _ in range(LISTENERS):
-        told.add_listener(_heard)
-    steps: dict[str, Callable[[], object]] = {
-        "an event made": make,
-        "an event stamped and encoded": lambda: encode(event.stamped("node")),
-        "an event decoded": lambda: decode(body),
-        f"{LISTENERS} listeners told": lambda: told._tell("topic", event),
-    }
-    taken: dict[str, list[float]] = {step: [] for step in steps}
-    for step in in_turns(list(steps), rounds):
-        does, began = steps[step], time.perf_counter()
-        for _ in range(count):
-            does()
-        taken[step].append((time.perf_counter() - began) / count)
-    for step, measured in taken.items():
-        report.add(OURS, step, "us", 1e6 * median(measured))
