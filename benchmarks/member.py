@@ -28,6 +28,7 @@ from crewlet.company import NodeSettings
 from crewlet.company.node_file import ApiSettings, NodeIdentity
 from crewlet.node import node as node_module
 from crewlet.node import place
+from crewlet.topics import is_handle
 
 COMMAND: Final = (sys.executable, "-m", "benchmarks.member")
 BOOT_S: Final = 180.0
@@ -143,8 +144,9 @@ class _Told(place.Place):
 
     def _on_fleet(self, event: str, about: Mapping[str, object]) -> None:
         super()._on_fleet(event, about)
-        if event.startswith("seat_"):
-            _say(event, handle=about["handle"])
+        handle = str(about.get("handle", ""))
+        if event.startswith("seat_") and is_handle(handle):  # a duty is no seat
+            _say(event, handle=handle)
 
 
 async def _run(order: Order) -> None:
