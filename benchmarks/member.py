@@ -1,8 +1,8 @@
 """A node of a benchmark's fleet: a process of its own that can be measured, stopped and killed.
 
-As a script it is that process: it runs a node until its standard input ends, and writes one line
-of JSON for everything that happens to its seats. Its clock is the machine's monotonic one, which
-all processes share.
+As a script it is that process: it is told on the first line of its standard input what to be, runs
+a node until that input ends, and writes one line of JSON for everything that happens to its seats.
+Its clock is the machine's monotonic one, which all processes share.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ class Member:
         """Returns when the node has started."""
         self.booted_s = 0.0
         self.established.clear()
-        self._child = await asyncio.create_subprocess_exec(
-            *COMMAND, json.dumps(_as_object(self._order)), stdin=PIPE, stdout=PIPE
-        )
+        self._child = await asyncio.create_subprocess_exec(*COMMAND, stdin=PIPE, stdout=PIPE)
+        assert self._child.stdin is not None
+        # It holds the broker's password: an argument is for everybody to read.
+        self._child.stdin.write(json.dumps(_as_object(self._order)).encode() + b"\n")
         self._reading = asyncio.create_task(self._read(self._child))
         await until(lambda: self.booted_s > 0 or not self.running, BOOT_S)
         if not self.running:
@@ -184,4 +185,4 @@ def _say(what: str, **about: object) -> None:
 
 if __name__ == "__main__":
     logs.configure()
-    asyncio.run(_run(Order(**json.loads(sys.argv[1]))))
+    asyncio.run(_run(Order(**json.loads(sys.stdin.readline()))))
