@@ -69,9 +69,10 @@ class Report:
 
 
 def commit() -> str:
-    """The commit that was measured; empty outside a checkout."""
+    """The commit that was measured, with a `+` if there was more on top of it; empty outside a
+    checkout."""
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
+        ["git", "describe", "--always", "--exclude=*", "--dirty=+"],
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
