@@ -29,8 +29,8 @@ class Revision(Struct, frozen=True, kw_only=True):
 
 
 def digest_of(text: str) -> str:
-    """What tells two texts apart: SHA-256, in hex."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    """What tells two texts apart: the first 32 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def revision_of(company: Company, *, after: Revision | None, by: str, at: datetime) -> Revision:

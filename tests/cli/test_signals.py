@@ -31,7 +31,7 @@ main()
 # `up` with a node that the test brings: it takes the signals over, as the real one does.
 OWN_HANDLERS = """
 import sys, types, signal
-def run_foreground(company, node, data, port, quiet):
+def run_foreground(company, node, data, port, quiet, **named):
     asked = []
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
     print("running", flush=True)

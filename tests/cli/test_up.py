@@ -20,8 +20,8 @@ class FakeMain:
         self.calls: list[tuple[object, ...]] = []
         self.end: int | CrewletError = 0
 
-    def __call__(self, *arguments: object) -> int:
-        self.calls.append(arguments)
+    def __call__(self, *arguments: object, apply: bool) -> int:
+        self.calls.append((*arguments, apply))
         if isinstance(self.end, CrewletError):
             raise self.end
         return self.end
@@ -41,15 +41,15 @@ def main(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeMain:
 
 def test_without_arguments_it_is_the_demo_in_the_folder_here(main: FakeMain):
     assert app.run(["up"]) == 0
-    assert main.calls == [(None, None, Path(".crewlet"), None, False)]
+    assert main.calls == [(None, None, Path(".crewlet"), None, False, False)]
 
 
 def test_everything_may_be_said(main: FakeMain, tmp_path: Path):
     for name in ("acme.yaml", "node.yaml"):
         (tmp_path / name).touch()
-    line = "up acme.yaml --node node.yaml --data d --port 0 --quiet"
+    line = "up acme.yaml --node node.yaml --data d --port 0 --quiet --apply"
     assert app.run(line.split()) == 0
-    assert main.calls == [(Path("acme.yaml"), Path("node.yaml"), Path("d"), 0, True)]
+    assert main.calls == [(Path("acme.yaml"), Path("node.yaml"), Path("d"), 0, True, True)]
 
 
 def test_the_nodes_code_is_the_commands(main: FakeMain):
@@ -78,7 +78,7 @@ def test_a_program_gets_one_object_and_then_silence(
 ):
     assert app.run(["up", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["data"] == str(tmp_path / ".crewlet")
-    assert main.calls[0][-1] is True
+    assert main.calls[0][4] is True
 
 
 def test_a_stop_that_was_swallowed_starts_nothing(main: FakeMain, monkeypatch: pytest.MonkeyPatch):

@@ -183,7 +183,7 @@ def test_what_goes_stale_has_a_lead_and_what_was_said_has_none(path: str, lead: 
         ("jira/issue_updated__status_with_comment", "The engine stalls", "Done, [~accountid:"),
         ("jira/comment_created__no_issue", "comment created", "hm"),
         ("jira/sprint_closed__emoji", "sprint closed", "sprint closed"),
-        ("confluence/comment_created__connect", "Launch plan", "created on page 4711 in OPS:"),
+        ("confluence/comment_created__connect", "Launch plan", "created (99) on page 4711 in OPS:"),
         ("confluence/page_created__server", "page created (4711)", "page created (4711)"),
         ("plane/issue_created__assigned", "Checkout fails", "Steps…"),
         ("plane/issue_created__module_added", "Checkout fails", "issue updated (modules: (none)"),
