@@ -101,9 +101,9 @@ class TurnRun:
         try:
             attempt = self._begun(work, turn_id, trace)
             ending = await self._ended(attempt)
-        except (BrokerError, StoreUnavailable):  # an outage, or Fenced: the mail is not to blame
-            raise
         except Exception as error:
+            if _is_outage(error):  # or Fenced: the mail is not to blame
+                raise
             return await self._panicked(work, turn_id, trace, error)
         if ending.word == FINISHED and isinstance(ending.settled, Ack):
             await self._reflect(attempt, ending.settled)
@@ -322,6 +322,13 @@ class TurnRun:
     async def _record(self, event_type: str, trace: Trace, body: Struct) -> None:
         at = self._clock.now()
         await self._queue.record(Event.new(event_type, at=at, trace=trace, body=body))
+
+
+def _is_outage(error: Exception) -> bool:
+    """Whether somebody whom we depend on did not answer: the broker, the store, a seat's actor."""
+    if isinstance(error, CrewletError):
+        return error.blame == "peer"
+    return isinstance(error, BrokerError | TimeoutError)
 
 
 def _resumed(work: Work) -> str:

@@ -9,7 +9,8 @@ from inbound_bench import START, Bench, event, on_a_bench
 from test_dispatch import Desk, at_a_desk, returns
 
 from actors.delivery import Ack, Defer, Nak, Outcome, Partly
-from crewlet.errors import StoreUnavailable
+from actors.ports import Unavailable
+from crewlet.errors import PublishUnknown, StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.triggers import TurnGuardBreach
@@ -153,15 +154,25 @@ def test_a_frame_that_breaks_is_recorded_and_not_tried_again(
 
 
 @pytest.mark.certifies(91, 94)
-def test_an_outage_is_no_panic() -> None:
+@pytest.mark.parametrize(
+    "outage",
+    [
+        StoreUnavailable("no answer"),
+        PublishUnknown("m1", "crewlet.events.x", 10.0),
+        Unavailable("no answer"),
+        TimeoutError("the seat is silent"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_outage_is_no_panic(outage: Exception) -> None:
     async def main(bench: Bench) -> None:
         desk = Desk(bench)
 
         async def silent(*_: object, **__: object) -> Any:
-            raise StoreUnavailable("no answer")
+            raise outage
 
         desk.dispatch._turn._end = silent  # type: ignore[method-assign]
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(type(outage)):
             await desk.run(event("A"))
         assert await breaches(bench) == []
         assert await bench.ledger.worked("dev", ["A"]) == {}

@@ -127,7 +127,7 @@ def given_up_in_silence(patch: Patches) -> None:
     patch.set(GivenUp, "announce", silent)
 
 
-@TIER.fault(inbound("given_up.py::test_an_outage_is_no_panic"), lines=(91, 94))
+@TIER.fault(inbound("given_up.py::test_an_outage_is_no_panic[StoreUnavailable]"), lines=(91, 94))
 def outages_are_panics(patch: Patches) -> None:
     """The store is away for a minute, and everything that was being worked counts as worked."""
     run = TurnRun.run
