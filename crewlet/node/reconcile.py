@@ -14,9 +14,10 @@ from typing import Final, Protocol
 
 import structlog
 
-from actors.ports import BrokerError
+from actors.ports import BrokerError, Clock
+from actors.runtime import SeatRuntime
 from crewlet import topics
-from crewlet.broker.port import Subscription
+from crewlet.broker.port import CompanyBroker, Subscription
 from crewlet.company import Company, parse_company
 from crewlet.coordination.store import Conflict
 from crewlet.errors import ConfigError, NodeRefused, StoreUnavailable
@@ -24,10 +25,10 @@ from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.brakes import SeatBrakes
-from crewlet.node.fleet import BEHIND, REVISION
+from crewlet.node.fleet import BEHIND, REVISION, FleetView
 from crewlet.node.hands import Hands
 from crewlet.node.mailboxes import ensure_mailboxes, first_mailboxes
-from crewlet.node.view import NodeView
+from crewlet.queue import Publisher
 from crewlet.revisions.difference import Difference, difference
 from crewlet.revisions.news import News
 from crewlet.revisions.revision import Revision, digest_of, revision_of
@@ -57,10 +58,19 @@ Follow = Callable[[Company], Awaitable[None]]
 log = structlog.get_logger(__name__)
 
 
-class Reconciled(NodeView, Protocol):
-    """The node whose company this is."""
+class Reconciled(Protocol):
+    """The node whose company this is: what of it is asked, and what is changed."""
 
+    company: Company
     hands: Hands
+    broker: CompanyBroker
+    queue: Publisher
+    runtime: SeatRuntime
+    fleet: FleetView
+    clock: Clock
+
+    @property
+    def node_id(self) -> str: ...
 
 
 class Reconcile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from actors.ports import Clock, Consumed
 from actors.runtime import SeatRuntime
@@ -17,11 +17,9 @@ from crewlet.inbound.running import Turns
 from crewlet.node.edge import WebhookEdge
 from crewlet.node.fleet import FleetView
 from crewlet.node.pauses import Pauses
+from crewlet.node.reconcile import Reconcile
 from crewlet.queue import Published, Publisher
 from crewlet.runs.runs import Runs
-
-if TYPE_CHECKING:
-    from crewlet.node.reconcile import Reconcile
 
 
 class NodeView(Protocol):
