@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Container, Sequence
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -69,6 +69,11 @@ class Attachment(Protocol):
 
     @property
     def epoch(self) -> int: ...
+
+
+PUBLISH_S: Final = 5.0
+"""How long one try of a publish waits: longer than a step-down of a leader (0.5 s). Who waits for
+longer asks again, since an answer may be lost."""
 
 
 class Broker(Protocol):
@@ -140,11 +145,14 @@ class Broker(Protocol):
     async def delete(self, mailbox: Mailbox) -> bool:
         """Destroy the mailbox and its mail. False if there was none."""
 
-    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+    async def publish(
+        self, topic: str, body: bytes, *, message_id: str, within_s: float = PUBLISH_S
+    ) -> Receipt:
         """Store a message; returns once it is durable. The same `message_id` within the
-        broker's window is stored once. Raises TooLarge, Unavailable (unknown: retry under
-        the same id) or NotLive; NoMailbox for a seat's topic that no mailbox covers, where that
-        was true a moment ago. On every other topic that is kept by nobody, and succeeds."""
+        broker's window is stored once. Raises TooLarge, Unavailable (unknown, after `within_s`
+        seconds at most: retry under the same id) or NotLive; NoMailbox for a seat's topic that no
+        mailbox covers, where that was true a moment ago. On every other topic that is kept by
+        nobody, and succeeds."""
 
 
 class Clock(Protocol):

@@ -13,7 +13,15 @@ from functools import partial
 from typing import Any, Final
 
 from actors.delivery import Dead, Delivery, HandBack, Mailbox, Verdict
-from actors.ports import Attachment, Broker, MailboxState, NotLive, Receipt, Unavailable
+from actors.ports import (
+    PUBLISH_S,
+    Attachment,
+    Broker,
+    MailboxState,
+    NotLive,
+    Receipt,
+    Unavailable,
+)
 from actors.simulation.history import History
 from actors.simulation.hold import Hold, give_up, kind_of, late, mine, raise_in, stranger
 from actors.simulation.remembered import Remembered
@@ -106,9 +114,11 @@ class LinkedBroker:
     async def delete(self, mailbox: Mailbox) -> bool:
         return await self._wire.ask(partial(self._office.delete, mailbox), late)
 
-    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+    async def publish(
+        self, topic: str, body: bytes, *, message_id: str, within_s: float = PUBLISH_S
+    ) -> Receipt:
         serve = partial(self._office.publish, topic, body, message_id=message_id)
-        return await self._wire.ask(serve, late)
+        return await self._wire.ask(serve, late, within_s)
 
     # -- fetches --------------------------------------------------------------------------
 

@@ -43,16 +43,20 @@ class Coverage:
         for subject in DELETIONS:
             self._wire.route(subject, self._heard)
 
-    async def check(self, topic: str, wait_s: float) -> None:
+    def covers(self, topic: str) -> bool:
+        """Whether it is known, without a question, that nothing published there is lost unsaid:
+        a mailbox covers it, or it is no seat's."""
+        until = self._until.get(topic)
+        return mailbox_of(topic) is None if until is None else until > time.monotonic()
+
+    async def check(self, topic: str) -> None:
         """NoMailbox where the topic is a seat's and no mailbox covers it."""
-        if self._until.get(topic, 0.0) > time.monotonic():
-            return
         mailbox = mailbox_of(topic)
         if mailbox is None:
             return
         before = self._changes
         # The seat's own group nearly always; but whoever else reads it keeps mail as well.
-        if await self._mailboxes.info(mailbox, wait_s) is None and not await self._is_read(topic):
+        if await self._mailboxes.info(mailbox) is None and not await self._is_read(topic):
             raise no_mailbox(topic)
         if before == self._changes:  # else it may be the one that was deleted meanwhile
             self._until[topic] = time.monotonic() + TRUST_S

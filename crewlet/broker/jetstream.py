@@ -11,12 +11,12 @@ import structlog
 
 from actors.delivery import Delivery, HandBack, Mailbox, Verdict
 from actors.ports import (
+    PUBLISH_S,
     Attachment,
     MailboxState,
     NoMailbox,
     NotLive,
     Receipt,
-    TooLarge,
     Unavailable,
 )
 from crewlet.broker import names, receipts
@@ -33,7 +33,8 @@ from crewlet.broker.patience import patiently
 from crewlet.broker.patterns import namespace_of
 from crewlet.broker.peek import peek
 from crewlet.broker.port import Answer, DeadLetter, Listen, Subscription, Waiting
-from crewlet.broker.pull import EXPIRY_S, ID_HEADER, SHARED_EXPIRY_S, Pull
+from crewlet.broker.posting import Posting
+from crewlet.broker.pull import EXPIRY_S, SHARED_EXPIRY_S, Pull
 from crewlet.broker.pulls import Pulls
 from crewlet.broker.questions import Questions
 from crewlet.broker.repairs import Repairs
@@ -49,7 +50,6 @@ log = structlog.get_logger(__name__)
 
 CONNECT_S: Final = 10.0
 PROBE_S: Final = 2.0
-PUBLISH_S: Final = 5.0
 STOP_S: Final = 5.0
 GONE_S: Final = 0.1
 
@@ -92,6 +92,7 @@ class JetStreamBroker:
         self._gate = asyncio.Lock()
         self._repairs = Repairs(self._mailboxes, exclusive=exclusive)
         self._coverage = Coverage(self._wire, self._api, self._mailboxes)
+        self._posting = Posting(self._api, self._topology, self._coverage)
         self._pulls = Pulls()
         self._elections = Elections(self._wire, self._pulls)
         self._replicas = replicas
@@ -294,23 +295,12 @@ class JetStreamBroker:
             finally:
                 self._coverage.clear()
 
-    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+    async def publish(
+        self, topic: str, body: bytes, *, message_id: str, within_s: float = PUBLISH_S
+    ) -> Receipt:
         self._wire.check_live()
-        if len(body) > self._wire.body_limit:
-            raise TooLarge(
-                f"a message of {len(body)} bytes for {topic}: "
-                f"the limit is {self._wire.body_limit} bytes"
-            )
         with _in_words_of_the_port():
-            await self._coverage.check(topic, PUBLISH_S)
-            stream = await self._topology.ensure_for(topic)
-            headers = {ID_HEADER: message_id} if message_id else None
-            try:
-                answer = await self._api.ask(topic, body, headers=headers, wait_s=PUBLISH_S)
-            except NoResponders:
-                self._topology.forget(stream)  # somebody deleted it: made again on the retry
-                raise
-        return Receipt(position=answer["seq"], duplicate=answer.get("duplicate", False))
+            return await self._posting.post(topic, body, message_id, within_s)
 
     # -- beyond mailboxes ------------------------------------------------------------------
 

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Collection, Container, Sequence
 
 from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
-from actors.ports import Attachment, MailboxState, NotLive, Receipt, Unavailable
+from actors.ports import (
+    PUBLISH_S,
+    Attachment,
+    MailboxState,
+    NotLive,
+    Receipt,
+    Unavailable,
+)
 from crewlet.broker.memory_attachment import MemoryAttachment
 from crewlet.broker.memory_broadcast import MemorySubscription
 from crewlet.broker.memory_questions import MemoryServed
@@ -178,7 +185,9 @@ class MemoryClient:
         await self._reach()
         return self._broker.delete(mailbox)
 
-    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+    async def publish(
+        self, topic: str, body: bytes, *, message_id: str, within_s: float = PUBLISH_S
+    ) -> Receipt:
         """Store a message, once for each id within the window."""
         await self._reach()
         return self._broker.publish(topic, bytes(body), message_id)

@@ -97,14 +97,23 @@ class Topology:
         for config in self.streams():
             await self.ensure(config)
 
+    def has(self, topic: str) -> bool:
+        """Whether the stream of a topic is known to be there."""
+        name = names.stream_of(topic)
+        return name in names.SUBJECTS or name in self._made
+
     async def ensure_for(self, topic: str) -> str:
         """The stream of a topic, made on demand where its namespace is none of ours."""
         name = names.stream_of(topic)
-        if name in names.SUBJECTS or name in self._made:
+        if self.has(topic):
             return name
         namespace = name.removeprefix(names.on_demand("")).lower()
         await self.ensure(self._mail(name, names.subjects_on_demand(namespace)))
         return name
+
+    def forget_of(self, topic: str) -> None:
+        """`forget` of the stream of a topic."""
+        self.forget(names.stream_of(topic))
 
     def forget(self, stream: str) -> None:
         """The stream was found missing: make it again on the next demand."""

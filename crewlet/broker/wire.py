@@ -190,17 +190,16 @@ class Wire:
     ) -> Message:
         """The answer. Unavailable after `wait_s`, or when the connection broke (the effect is
         unknown); NoResponders where nobody serves the subject; or the errors of `send`."""
-        token = str(next(self._numbers))
-        question = _Question(asyncio.get_running_loop().create_future())
+        token, loop = str(next(self._numbers)), asyncio.get_running_loop()
+        question = _Question(loop.create_future())
+        question.sent = self.send(subject, body, f"{self._inbox}.{token}", headers)
         self._questions[token] = question
+        # The deadline ends the question, not the task: that costs half of asyncio.timeout.
+        deadline = loop.call_later(wait_s, self._late, question, wait_s)
         try:
-            question.sent = self.send(subject, body, f"{self._inbox}.{token}", headers)
-            async with asyncio.timeout(wait_s):
-                answer = await question.answer
-        except TimeoutError:
-            self.forget(question.sent)
-            raise Unavailable(f"the broker did not answer within {wait_s:.1f} s") from None
+            answer = await question.answer
         finally:
+            deadline.cancel()
             del self._questions[token]
         if status(answer) == "503":
             raise NoResponders("nobody at the broker serves this request")
@@ -330,6 +329,12 @@ class Wire:
         question = self._questions.get(message.subject.rpartition(".")[2])
         if question is not None and not question.answer.done():
             question.answer.set_result(message)
+
+    def _late(self, question: _Question, wait_s: float) -> None:
+        if not question.answer.done():
+            self.forget(question.sent)
+            late = Unavailable(f"the broker did not answer within {wait_s:.1f} s")
+            question.answer.set_exception(late)
 
     def _fail(self, error: Exception, concerns: Callable[[_Question], bool]) -> None:
         for question in list(self._questions.values()):

@@ -7,7 +7,6 @@ size included.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, TypeAlias, TypeVar
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from crewlet.errors import CorruptEvent
+from crewlet.events.fresh import new_id
 from crewlet.events.trace import Trace
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Event(Struct, frozen=True, kw_only=True):
         """A new event at `at` (UTC). A body key that the envelope owns is dropped."""
         fields = msgspec.to_builtins(body) if body is not None else {}
         return Event(
-            id=id or str(uuid.uuid4()),
+            id=id or new_id(),
             type=event_type,
             timestamp=at,
             source=source,

@@ -8,6 +8,8 @@ import secrets
 from msgspec import Struct
 from opentelemetry import trace as otel
 
+from crewlet.events.fresh import new_span
+
 _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 
@@ -21,7 +23,7 @@ class Trace(Struct, frozen=True):
     @staticmethod
     def root() -> Trace:
         """A fresh trace: an event without an open span is still reachable."""
-        return Trace(trace_id=secrets.token_hex(16), span_id=secrets.token_hex(8))
+        return Trace(trace_id=secrets.token_hex(16), span_id=new_span())
 
     @staticmethod
     def current() -> Trace:
@@ -40,15 +42,13 @@ class Trace(Struct, frozen=True):
         match = _TRACEPARENT.fullmatch((traceparent or "").strip().lower())
         if match is None or set(match[1]) == {"0"} or set(match[2]) == {"0"}:
             return Trace.root()
-        return Trace(trace_id=match[1], span_id=secrets.token_hex(8), parent_span_id=match[2])
+        return Trace(trace_id=match[1], span_id=new_span(), parent_span_id=match[2])
 
     def child(self) -> Trace:
         """A new span below this one."""
         if not self.trace_id:
             return Trace.root()
-        return Trace(
-            trace_id=self.trace_id, span_id=secrets.token_hex(8), parent_span_id=self.span_id
-        )
+        return Trace(trace_id=self.trace_id, span_id=new_span(), parent_span_id=self.span_id)
 
     @property
     def traceparent(self) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import datetime
 
 from actors.delivery import Letter
 from crewlet.company import Seat
 from crewlet.events import Trace
 from crewlet.events import catalogue as types
+from crewlet.events.fresh import new_id
 from crewlet.inbound.coalesce import Trigger
 from crewlet.inbound.constituent import Constituent
 from crewlet.inbound.letters import conversation_identity, event_of, partition_key
@@ -16,7 +16,7 @@ from crewlet.turn import Conversation, SeatView, Turn, TurnEvent
 
 
 def new_turn_id() -> str:
-    return f"turn-{uuid.uuid4()}"
+    return f"turn-{new_id()}"
 
 
 def build_turn(

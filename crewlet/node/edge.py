@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -13,6 +12,7 @@ from crewlet import sources, topics
 from crewlet.company import Company, GenericIntegration
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
+from crewlet.events.fresh import new_id
 from crewlet.events.types import NotificationSkipped, RawWebhook
 from crewlet.inbound.ids import derived_id
 from crewlet.inbound.phrases import ALREADY_ACCEPTED, accepted_before
@@ -74,7 +74,7 @@ class WebhookEdge:
         kept = sources.published(vendor, body)
         event = Event.new(
             types.RAW_WEBHOOK,
-            id=derived_id(vendor, delivery) if delivery else str(uuid.uuid4()),
+            id=derived_id(vendor, delivery) if delivery else new_id(),
             at=self._clock.now(),
             trace=trace,
             source=vendor,

@@ -9,7 +9,15 @@ from typing import Any, Final, TypeAlias
 import structlog
 from msgspec import Struct
 
-from actors.ports import BrokerError, Clock, NotLive, Receipt, TooLarge, Unavailable
+from actors.ports import (
+    PUBLISH_S,
+    BrokerError,
+    Clock,
+    NotLive,
+    Receipt,
+    TooLarge,
+    Unavailable,
+)
 from crewlet import topics
 from crewlet.broker.port import CompanyBroker, Subscription
 from crewlet.errors import CorruptEvent, CrewletError, PublishUnknown
@@ -78,23 +86,26 @@ class Publisher:
     ) -> Receipt:
         """Unknown is not failed: the same message id again, until the broker says or the time
         is up. A try that is cut off is unknown as well."""
-        unknown, pause_s = False, RETRY_S
-        try:
-            async with asyncio.timeout(within_s):
-                while True:
-                    try:
-                        return await self._broker.publish(topic, body, message_id=message_id)
-                    except Unavailable:
-                        unknown = True
-                    await asyncio.sleep(pause_s)
-                    pause_s = min(LONGEST_RETRY_S, pause_s * 2)
-        except TimeoutError:
-            raise PublishUnknown(message_id, topic, within_s) from None
-        except NotLive:
-            if not unknown:
-                raise
-            # An earlier try may be stored: the client stopped before it could be known.
-            raise PublishUnknown(message_id, topic, within_s) from None
+        loop, unknown, pause_s = asyncio.get_running_loop(), False, RETRY_S
+        deadline, left_s = loop.time() + within_s, within_s
+        while True:
+            try_s = min(PUBLISH_S, left_s)
+            try:
+                return await self._broker.publish(
+                    topic, body, message_id=message_id, within_s=try_s
+                )
+            except Unavailable:
+                unknown = True
+            except NotLive:
+                if not unknown:
+                    raise
+                # An earlier try may be stored: the client stopped before it could be known.
+                raise PublishUnknown(message_id, topic, within_s) from None
+            await asyncio.sleep(min(pause_s, deadline - loop.time()))
+            pause_s = min(LONGEST_RETRY_S, pause_s * 2)
+            left_s = deadline - loop.time()
+            if left_s <= 0:
+                raise PublishUnknown(message_id, topic, within_s)
 
     async def record(self, event: Event, *, within_s: float = 10.0) -> None:
         """Publish onto the record of what happened. A record that the broker does not take is

@@ -267,7 +267,9 @@ def test_a_recipient_that_fails_blocks_no_other_and_comes_again() -> None:
         blocked = topics.inbox("dev")
 
         class Choosy(MemoryClient):
-            async def publish(self, topic: str, body: bytes, *, message_id: str) -> Any:
+            async def publish(
+                self, topic: str, body: bytes, *, message_id: str, within_s: float = 0.0
+            ) -> Any:
                 if topic == blocked:
                     raise TooLarge("not this one")
                 return await publish(self, topic, body, message_id=message_id)

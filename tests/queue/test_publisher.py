@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.delivery import Mailbox
-from actors.ports import NoMailbox, NotLive, Receipt, TooLarge, Unavailable
+from actors.ports import PUBLISH_S, NoMailbox, NotLive, Receipt, TooLarge, Unavailable
 from crewlet import topics
 from crewlet.errors import PublishUnknown
 from crewlet.events import Event, Trace, decode
@@ -137,7 +137,9 @@ class Forgetful(MemoryClient):
     lost = 0
     ids: list[str]
 
-    async def publish(self, topic: str, body: bytes, *, message_id: str) -> Receipt:
+    async def publish(
+        self, topic: str, body: bytes, *, message_id: str, within_s: float = PUBLISH_S
+    ) -> Receipt:
         self.ids.append(message_id)
         receipt = await super().publish(topic, body, message_id=message_id)
         if self.lost:

@@ -195,7 +195,7 @@ def publish_has_no_id(patch: Patches) -> None:
     publish = JetStreamBroker.publish
 
     async def anonymous(
-        broker: JetStreamBroker, topic: str, body: bytes, *, message_id: str
+        broker: JetStreamBroker, topic: str, body: bytes, *, message_id: str, within_s: float = 5.0
     ) -> Any:
         return await publish(broker, topic, body, message_id="")
 

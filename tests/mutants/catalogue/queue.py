@@ -94,7 +94,9 @@ def retry_under_a_new_id(patch: Patches) -> None:
         broker, tries = client._broker, []
 
         class Renaming:
-            async def publish(self, topic: str, body: bytes, *, message_id: str) -> Any:
+            async def publish(
+                self, topic: str, body: bytes, *, message_id: str, within_s: float
+            ) -> Any:
                 tries.append(message_id)
                 return await broker.publish(topic, body, message_id=f"{message_id}-{len(tries)}")
 
