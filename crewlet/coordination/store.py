@@ -91,7 +91,8 @@ FIRES: Final = Bucket("fires", age_s=2 * 24 * 3600.0)
 """Fires of schedules that were claimed: for far longer than any catch-up looks back (2 h)."""
 
 RATES: Final = Bucket("rates", age_s=60.0)
-"""How many notifications a seat got in a window of the rate limit: of one second."""
+"""How many notifications a seat got in a window of the rate limit (of one second), and what was
+said of each: for longer than a delivery that failed waits to come again (30 s)."""
 
 BUCKETS: Final = (
     LEASES,

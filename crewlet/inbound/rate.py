@@ -22,6 +22,11 @@ TRIES: Final = 8
 SKEW_S: Final = 2
 """Seconds that the clocks of two nodes may differ and still count in one window."""
 
+LET: Final = b"let"
+DROPPED: Final = b"dropped"
+"""What was said of a wake. It is said again for as long as its delivery comes again: that happens
+every half minute at the latest, and a row lives for a minute from then on (RATES)."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -47,18 +52,35 @@ class RateValve:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def lets(self, agent_id: str, limit: int, *, at: datetime) -> bool:
-        """Whether the seat may get one more now. A limit of 0 is none, and nobody is asked."""
+    async def lets(self, agent_id: str, limit: int, *, wake: str, at: datetime) -> bool:
+        """Whether the seat may get one more now. A limit of 0 is none, and nobody is asked.
+
+        `wake` is the id of what it would get: a delivery that comes again, because some other
+        seat could not be woken, is counted once and hears what it heard before.
+        """
         if limit <= 0:
             return True
         try:
-            for _ in range(TRIES):
-                try:
-                    return await self._counts(f"notify.{agent_id}", limit, int(at.timestamp()))
-                except Conflict:
-                    continue
+            return await self._lets(f"notify.{agent_id}", limit, f"wake.{wake}", at)
         except StoreUnavailable as error:
             log.warning("rate_not_counted", agent=agent_id, error=str(error))
+        return True
+
+    async def _lets(self, key: str, limit: int, wake: str, at: datetime) -> bool:
+        """Said before it is counted: a node that dies in between lets one through uncounted,
+        the other way round would count one twice."""
+        said = await self._store.get(RATES, wake)
+        await self._store.put(RATES, wake, LET if said is None else said.value)
+        if said is not None:
+            return said.value != DROPPED
+        for _ in range(TRIES):
+            try:
+                lets = await self._counts(key, limit, int(at.timestamp()))
+            except Conflict:
+                continue
+            if not lets:
+                await self._store.put(RATES, wake, DROPPED)
+            return lets
         return True
 
     async def _counts(self, key: str, limit: int, second: int) -> bool:

@@ -97,10 +97,11 @@ class Router:
                 failures.append(str(error))
                 continue
             for recipient in routing.wake:
-                if await self._too_many(event, index, recipient):
+                wake = derived_id(*_what(event, index, found), recipient.handle)
+                if await self._too_many(event, index, recipient, wake):
                     continue
                 try:
-                    failure = await self._wake(event, index, found, recipient, raw.delivery)
+                    failure = await self._wake(event, wake, found, recipient, raw.delivery)
                 except NoMailbox as error:  # nor would there be one the next time
                     await self._skip(event, index, NO_SEAT, str(error), (recipient.handle,))
                     continue
@@ -125,10 +126,10 @@ class Router:
         await self._skip(event, index, CONVERSATION_UNKNOWN, placed.detail, ())
         return found
 
-    async def _too_many(self, event: Event, index: int, recipient: Recipient) -> bool:
-        company = self._company()
+    async def _too_many(self, event: Event, index: int, recipient: Recipient, wake: str) -> bool:
+        company, now = self._company(), self._clock.now()
         limit, seat = company.notification_rate_limit, company.seat(recipient.handle)
-        if seat is None or await self._rate.lets(seat.agent_id, limit, at=self._clock.now()):
+        if seat is None or await self._rate.lets(seat.agent_id, limit, wake=wake, at=now):
             return False
         detail = f"{recipient.handle} had {limit} notifications in this second, its limit"
         await self._skip(event, index, RATE_LIMITED, detail, (recipient.handle,))
@@ -145,7 +146,7 @@ class Router:
     async def _wake(
         self,
         cause: Event,
-        index: int,
+        id: str,
         notification: Notification,
         recipient: Recipient,
         delivery: str,
@@ -159,7 +160,7 @@ class Router:
         )
         event = Event.new(
             types.EXTERNAL_NOTIFICATION,
-            id=derived_id(*_what(cause, index, notification), recipient.handle),
+            id=id,
             at=cause.timestamp,
             trace=cause.trace.child(),
             source=notification.source,
