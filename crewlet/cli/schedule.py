@@ -12,9 +12,9 @@ SCHEDULES: Final = (
         words="schedule ls",
         about="List the schedules: what comes next, what became of the last.",
         more="Times are those of the schedule's own zone. OUTCOME is what became of LAST: fired "
-        "(`crewlet events` has a record for each seat), or skipped_catchup where nobody looked in "
-        "time. SINCE is when it became what it is: it "
-        "fires for nothing before that.",
+        "(`crewlet events` has a record for each seat), no_mailbox where a seat it is for had no "
+        "inbox (NOTE names it and says what to do), or skipped_catchup where nobody looked in "
+        "time. SINCE is when it became what it is: it fires for nothing before that.",
         columns=(
             Column("scope"),
             Column("name"),
@@ -25,6 +25,7 @@ SCHEDULES: Final = (
             Column("last"),
             Column("outcome"),
             Column("since"),
+            Column("note", free=True),
         ),
         examples="schedule ls\nschedule ls -o json",
     ),

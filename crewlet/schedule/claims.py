@@ -24,7 +24,7 @@ _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 class Claim(Struct, frozen=True, kw_only=True):
     """A fire for one seat. `at` is when it was claimed: what is published for it says so, however
-    often it is published."""
+    often it is published. `kept`: once it is done, whether there was an inbox."""
 
     key: str
     label: str
@@ -32,6 +32,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     at: datetime
     node: str
     done: bool = False
+    kept: bool = True
     revision: int = 0
 
 
@@ -57,9 +58,9 @@ class Claims:
             return _decoded(entry)
         return structs.replace(claim, revision=revision)
 
-    async def finish(self, claim: Claim) -> None:
+    async def finish(self, claim: Claim, *, kept: bool) -> None:
         """All of it is published. Where another node says so too, nothing is left to say."""
-        done = msgspec.json.encode(structs.replace(claim, done=True))
+        done = msgspec.json.encode(structs.replace(claim, done=True, kept=kept))
         try:
             await self._store.update(FIRES, claim.key, done, claim.revision)
         except Conflict:

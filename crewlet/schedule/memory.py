@@ -16,6 +16,7 @@ from msgspec import Struct, field, structs
 
 from crewlet.coordination.store import SCHEDULES, Store
 from crewlet.errors import StoreUnavailable
+from crewlet.events.schedules import FIRED, NO_MAILBOX, SKIPPED_CATCHUP
 from crewlet.schedule.entry import Schedule
 from crewlet.schedule.fires import SHORTEST_WINDOW, Agenda, Standing
 
@@ -25,13 +26,17 @@ a clock that has been set back since."""
 
 KEY: Final = "scheduler"
 
+NOBODY: Final[Mapping[str, tuple[str, ...]]] = {}
+
 
 class Known(Struct, frozen=True, kw_only=True):
-    """One entry: since when it has been what it is, and what became of its last instant."""
+    """One entry: since when it has been what it is, and what became of its last instant.
+    `without` are the seats it was for that had no mailbox then."""
 
     since: datetime
     last: str = ""
     outcome: str = ""
+    without: tuple[str, ...] = ()
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -51,16 +56,22 @@ class Memory(Struct, frozen=True, kw_only=True):
     def standing(self, entries: Sequence[Schedule]) -> list[Standing]:
         return [Standing(entry, self.entries[entry.id].since) for entry in entries]
 
-    def after(self, found: Agenda, now: datetime) -> Memory:
-        """Once all of it is dealt with."""
-        said = {each.entry.id: (each.fires[-1].label, "skipped_catchup") for each in found.missed}
-        said |= {fire.entry.id: (fire.label, "fired") for fire in found.due}
-        entries = {
-            id: structs.replace(known, last=said[id][0], outcome=said[id][1])
-            if id in said
-            else known
-            for id, known in self.entries.items()
-        }
+    def after(
+        self, found: Agenda, now: datetime, without: Mapping[str, tuple[str, ...]] = NOBODY
+    ) -> Memory:
+        """Once all of it is dealt with. `without`: by entries, whose tasks had no inbox."""
+        entries = dict(self.entries)
+        for missed in found.missed:
+            id, last = missed.entry.id, missed.fires[-1].label
+            entries[id] = Known(since=entries[id].since, last=last, outcome=SKIPPED_CATCHUP)
+        for fire in found.due:
+            id, whose = fire.entry.id, without.get(fire.entry.id, ())
+            entries[id] = Known(
+                since=entries[id].since,
+                last=fire.label,
+                outcome=NO_MAILBOX if whose else FIRED,
+                without=whose,
+            )
         return Memory(looked=max(self.looked, now), entries=entries)
 
 

@@ -59,6 +59,13 @@ class _Seen(Struct, frozen=True):
         return quiet and company is self.company and now >= self.memory.looked
 
 
+class _Fired(Struct, frozen=True):
+    """What became of a fire: whose task had no inbox, and what failed, if anything did."""
+
+    without: tuple[str, ...]
+    failed: Exception | None
+
+
 class Scheduler:
     """`company` is asked anew at each look: a revision may have come."""
 
@@ -117,11 +124,11 @@ class Scheduler:
             await self._remember(memory, tenure)
         found = agenda(memory.standing(entries), memory.looked, now)
         failures = [await self._missed(missed, tenure) for missed in found.missed]
-        failures += [await self._fire(fire, tenure) for fire in found.due]
-        for failure in failures:
+        fired = {fire.entry.id: await self._fire(fire, tenure) for fire in found.due}
+        for failure in (*failures, *(each.failed for each in fired.values())):
             if failure is not None:
                 raise failure
-        memory = memory.after(found, now)
+        memory = memory.after(found, now, {id: each.without for id, each in fired.items()})
         if found:
             await self._remember(memory, tenure)
         return _Seen(company, memory, found.coming)
@@ -135,28 +142,32 @@ class Scheduler:
 
     # -- what is due ------------------------------------------------------------------
 
-    async def _fire(self, fire: Fire, tenure: Tenure) -> Exception | None:
+    async def _fire(self, fire: Fire, tenure: Tenure) -> _Fired:
         """For all whom it is for. One that fails keeps no other from its own."""
         failed: Exception | None = None
+        without: list[str] = []
         for target in fire.entry.targets:
             try:
-                await self._fire_for(fire, target, tenure)
+                if not await self._fire_for(fire, target, tenure):
+                    without.append(target)
             except Lapsed:
                 raise
             except (CrewletError, BrokerError) as error:
                 log.warning("schedule_not_fired", name=fire.entry.name, error=str(error))
                 failed = error
-        return failed
+        return _Fired(tuple(without), failed)
 
-    async def _fire_for(self, fire: Fire, target: str, tenure: Tenure) -> None:
+    async def _fire_for(self, fire: Fire, target: str, tenure: Tenure) -> bool:
+        """Whether there is, or was when somebody did it, an inbox."""
         self._still_ours(tenure)
         claim = await self._claims.take(fire, target, self._clock.now())
         if claim.done:
-            return
+            return claim.kept
         self._still_ours(tenure)
         kept = await self._put(fire, claim)
         await self._record(letters.fired(fire, claim, kept=kept))
-        await self._claims.finish(claim)
+        await self._claims.finish(claim, kept=kept)
+        return kept
 
     async def _put(self, fire: Fire, claim: Claim) -> bool:
         """Into the inbox; False where there is none."""
@@ -181,7 +192,7 @@ class Scheduler:
         for fire in missed.fires:
             wanted = {(fire.label, target) for target in missed.entry.targets}
             if fire.label in claimed and not wanted <= done:
-                failed = await self._fire(fire, tenure) or failed
+                failed = (await self._fire(fire, tenure)).failed or failed
         lost = [fire for fire in missed.fires if fire.label not in claimed]
         if lost and failed is None:
             self._still_ours(tenure)

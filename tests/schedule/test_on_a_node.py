@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from actors.system import LoopClock, run_virtual
+from crewlet import topics
 from crewlet.broker.memory import MemoryBroker
 from crewlet.company import NodeIdentity, NodeSettings, parse_company
 from crewlet.events import Event, decode
@@ -146,5 +147,20 @@ def test_what_operators_see_of_schedules() -> None:
         assert daily["outcome"] == "fired" and daily["since"].startswith("2026-06-02T08:58")
         assert minutely["last"][11:16] in ("09:00", "09:01"), "the look of this minute, or the last"
         assert [row["name"] for row in await operated.ask("names")][:1] == ["dev"]
+
+    in_the_morning(play)
+
+
+def test_operators_see_who_had_no_mailbox_and_what_to_do() -> None:
+    async def play(morning: Morning) -> None:
+        node = await morning.node("n1")
+        operated = Operated(node)
+        await operated.one("seat.detach", handle="dev")
+        await node.broker.delete(topics.inbox_of("dev"))
+        await morning.until(3)
+        daily, minutely = await operated.ask("schedule.ls")
+        assert daily["outcome"] == "no_mailbox" and "fired" not in daily["note"]
+        assert "`crewlet seat attach dev`" in daily["note"]
+        assert (minutely["outcome"], minutely["note"]) == ("fired", "")
 
     in_the_morning(play)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from crewlet import topics
-from crewlet.coordination.store import FIRES
+from crewlet.coordination.store import FIRES, SCHEDULES
 from crewlet.events.schedules import ScheduledTask
 from crewlet.schedule.fires import LONGEST_WINDOW
+from crewlet.schedule.memory import Memories
 from crewlet.schedule.scheduler import PEEK_S, TICK_S
 from tests.schedule.schedule_bench import Worker, World, in_a_world
 
@@ -204,8 +205,50 @@ def test_a_seat_without_a_mailbox_is_said_and_holds_up_nobody() -> None:
         await world.until(at(9, 30))
         assert len(await world.tasks("ops")) == 2
         assert await world.outcomes() == {"fired": 2, "no_mailbox": 1}
+        assert await remembered(worker) == {
+            "all": ("no_mailbox", ("dev",)),
+            "one": ("fired", ()),
+        }
 
     in_a_world(UNIT, at(8, 59), play)
+
+
+@pytest.mark.certifies(122)
+def test_whoever_finishes_the_look_of_another_knows_who_had_no_mailbox() -> None:
+    """Dead after the claims are done, and before what became of them is remembered."""
+
+    async def play(world: World) -> None:
+        first, second = world.worker("a"), world.worker("b")
+        await first.begin()
+        await first.client.delete(topics.inbox_of("dev"))
+        await asyncio.sleep(2)
+        update, writes = first.scheduler._memories._store.update, []
+
+        async def dies(bucket: Any, *args: Any) -> Any:
+            if bucket == SCHEDULES:
+                writes.append(bucket)
+                first.kill()
+                await asyncio.sleep(0)
+            return await update(bucket, *args)
+
+        first.scheduler._memories._store.update = dies  # type: ignore[method-assign]
+        await world.until(at(9, 0, 30))
+        assert writes
+        await second.begin()
+        await second.client.ensure(topics.inbox_of("dev"))
+        await world.until(at(9, 1))
+        assert (await remembered(second))["all"] == ("no_mailbox", ("dev",))
+        assert await world.tasks() == []
+
+    in_a_world(UNIT, at(8, 59), play)
+
+
+async def remembered(worker: Worker) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What the fleet knows of each schedule's last time."""
+    memory = await Memories(worker.client.store).read()
+    assert memory is not None
+    known = {entry.name: memory.entries[entry.id] for entry in worker.world.company.schedules}
+    return {name: (one.outcome, one.without) for name, one in known.items()}
 
 
 @pytest.mark.field("C22")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,10 +14,14 @@ from crewlet.schedule.entry import Schedule
 from crewlet.schedule.fires import next_fire
 from crewlet.schedule.memory import Known, Memories
 
+LISTED: Final = 3
+"""Commands that a note spells out."""
+
 
 class ScheduleRow(Struct, frozen=True):
     """One entry. Times are labels: as its zone's clocks show them, with their offset. `outcome`
-    says what became of `last`; both are empty until something came due."""
+    says what became of `last`; both are empty until something came due. `note` says what to do,
+    where something is."""
 
     scope: str
     name: str
@@ -28,6 +33,7 @@ class ScheduleRow(Struct, frozen=True):
     last: str
     outcome: str
     since: str
+    note: str = ""
 
 
 class ScheduleVerbs:
@@ -58,4 +64,14 @@ class ScheduleVerbs:
             last="" if known is None else known.last,
             outcome="" if known is None else known.outcome,
             since="" if known is None else known.since.isoformat(timespec="seconds"),
+            note="" if known is None else _note(known.without),
         )
+
+
+def _note(without: Sequence[str]) -> str:
+    """Where tasks were lost because there was no inbox to put them into, and the way out."""
+    if not without:
+        return ""
+    ways = " and ".join(f"`crewlet seat attach {handle}`" for handle in without[:LISTED])
+    more = f", and so on for {len(without) - LISTED} more" if len(without) > LISTED else ""
+    return f"no mailbox: {', '.join(without)}; {ways} makes one{more}, before the next fire"
