@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Guard: TypeAlias = Literal["abandoned", "panic"]
+Guard: TypeAlias = Literal["abandoned", "panic", "scheduled_timeout"]
 
 
 class NotificationsCoalesced(Struct, frozen=True, kw_only=True):
@@ -21,8 +21,12 @@ class NotificationsCoalesced(Struct, frozen=True, kw_only=True):
 
 
 class TurnGuardBreach(Struct, frozen=True, kw_only=True):
-    """A turn that was given up for good. `guard` says by whom: its handler (abandoned), or the
-    frame around it broke (panic)."""
+    """A turn that failed by itself, and not by its handler's word: it says so under its id.
+
+    `abandoned`: its handler gave it up for good; `panic`: the frame around it broke, and it is
+    given up too. `scheduled_timeout`: a schedule's turn was not over in time; its mail is tried
+    again like any other.
+    """
 
     turn_id: str
     agent_id: str

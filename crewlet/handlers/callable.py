@@ -22,9 +22,8 @@ from crewlet.handlers.handler import (
     bound,
     ignore_overdue,
     tell_overdue,
-    timeout_reason,
 )
-from crewlet.handlers.outcomes import ended_with, nak, outcome_of, raised
+from crewlet.handlers.outcomes import ended_with, nak, outcome_of, raised, timed_out
 from crewlet.handlers.strays import Strays
 from crewlet.handlers.threads import run_in_thread
 from crewlet.turn import Nak, Outcome, Turn
@@ -73,7 +72,7 @@ class CallableHandler:
         await asyncio.wait({body}, timeout=bound(timeout_s))
         if body.done():
             return _outcome(turn, body)
-        decided = nak(timeout_reason(timeout_s))
+        decided = timed_out(timeout_s)
         _cancel(body)
         tell_overdue(self._on_overdue, turn, decided.reason)
         await asyncio.wait({body})

@@ -21,10 +21,9 @@ from crewlet.handlers.handler import (
     bound,
     ignore_overdue,
     tell_overdue,
-    timeout_reason,
 )
 from crewlet.handlers.lines import Lines
-from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, nak, raised, reason_of, said
+from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, nak, raised, reason_of, said, timed_out
 from crewlet.handlers.process import ChildProcess
 from crewlet.handlers.program import argv, environment
 from crewlet.turn import Defer, Outcome, Turn, Unavailable
@@ -94,7 +93,7 @@ class CommandHandler:
         await child.finish()
         if not exited:
             turn.checkpoint()  # a person wanted it to stop, and it has
-            return nak(timeout_reason(timeout_s))
+            return timed_out(timeout_s)
         if child.stdout_cut:
             _log(turn, "handler_answer_cut", most=MAX_ANSWER_BYTES)
         return _outcome(child)

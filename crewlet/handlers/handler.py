@@ -82,7 +82,3 @@ def allowed_s(turn: Turn, timeout_s: float) -> float:
 def bound(timeout_s: float) -> float | None:
     """A timeout as asyncio takes it: None is no bound."""
     return timeout_s if timeout_s > 0 else None
-
-
-def timeout_reason(timeout_s: float) -> str:
-    return f"timeout after {timeout_s:g} s"

@@ -28,6 +28,11 @@ CUT: Final = " [cut]"
 MAX_RUN_ID: Final = 200
 """Characters of a run's id: operators type it."""
 
+
+class TimedOut(Nak, frozen=True, tag="timed_out"):
+    """The engine's own: the turn was not over in time. No handler says it."""
+
+
 ACCEPTED: Final = "None, text or one of the outcomes of crewlet.turn"
 NO_RUN_ID: Final = f"the handler's Suspend needs a run_id: 1 to {MAX_RUN_ID} printable characters"
 
@@ -45,6 +50,8 @@ def outcome_of(value: object) -> Outcome:
             return answered(answer)
         case Answered():
             return _shown(value)
+        case TimedOut():
+            return value
         case Nak(reason=str() as reason):
             return nak(reason)
         case Abandon(reason=str() as reason):
@@ -90,6 +97,11 @@ def _shown(value: Answered) -> Outcome:
 
 def nak(reason: str) -> Nak:
     return Nak(reason=reason_of(reason))
+
+
+def timed_out(timeout_s: float) -> TimedOut:
+    """After so many seconds."""
+    return TimedOut(reason=f"timeout after {timeout_s:g} s")
 
 
 def raised(error: BaseException) -> Nak:

@@ -57,12 +57,21 @@ def build_turn(
     )
 
 
+def is_scheduled(letters: tuple[Letter, ...]) -> bool:
+    """Whether a schedule says how long a turn of these may take."""
+    return any(_stated_s(letter) > 0 for letter in letters)
+
+
 def timeout_of(letters: tuple[Letter, ...], timeout_s: float) -> float:
     """How many seconds a turn of these letters may take: as long as its handler says, unless one
     of them (a schedule's task) asks for fewer."""
-    tasks = [event for event in map(event_of, letters) if event.type == types.TASK_ASSIGNED]
-    stated = [task.value("timeout_s", float, 0.0) for task in tasks]
-    return min([timeout_s, *(one for one in stated if one > 0)])
+    return min([timeout_s, *(one for one in map(_stated_s, letters) if one > 0)])
+
+
+def _stated_s(letter: Letter) -> float:
+    """What a schedule's task asks for; 0 for anything else."""
+    event = event_of(letter)
+    return event.value("timeout_s", float, 0.0) if event.type == types.TASK_ASSIGNED else 0.0
 
 
 def _turn_event(letter: Letter, one: Constituent) -> TurnEvent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.events.triggers import Guard, TurnGuardBreach
+from crewlet.inbound.ids import derived_id
 from crewlet.inbound.letters import conversation_identity, event_of
 from crewlet.inbound.services import Services
 from crewlet.inbound.skipped import trigger_skipped
@@ -31,6 +32,11 @@ class GivenUp:
                 at=now,
             )
             await self._queue.record(skip)
+        await self.breach(work, turn_id, guard, reason)
+
+    async def breach(self, work: Work, turn_id: str, guard: Guard, reason: str) -> None:
+        """Of the turn alone: what becomes of its triggers is another matter."""
+        triggers = [event_of(letter) for letter in work.letters]
         body = TurnGuardBreach(
             turn_id=turn_id,
             agent_id=work.seat.agent_id,
@@ -41,5 +47,11 @@ class GivenUp:
             conversation_key=conversation_identity(triggers[0]),
         )
         trace = triggers[0].trace.child()
-        breach = Event.new(types.TURN_GUARD_BREACH, at=self._clock.now(), trace=trace, body=body)
+        breach = Event.new(
+            types.TURN_GUARD_BREACH,
+            id=derived_id(turn_id, types.TURN_GUARD_BREACH),
+            at=self._clock.now(),
+            trace=trace,
+            body=body,
+        )
         await self._queue.record(breach)

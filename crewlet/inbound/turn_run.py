@@ -25,8 +25,8 @@ from crewlet.events import catalogue as types
 from crewlet.events.interruptions import AgentTurnStopped
 from crewlet.events.triggers import Guard
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
-from crewlet.handlers.outcomes import ended_with, outcome_of, raised
-from crewlet.inbound.build_turn import build_turn, new_turn_id, timeout_of
+from crewlet.handlers.outcomes import TimedOut, ended_with, outcome_of, raised
+from crewlet.inbound.build_turn import build_turn, is_scheduled, new_turn_id, timeout_of
 from crewlet.inbound.completions import Completions, Finishing
 from crewlet.inbound.desk import TurnDesk, asker_of
 from crewlet.inbound.given_up import GivenUp
@@ -196,6 +196,8 @@ class TurnRun:
                 return await self._suspend(attempt, outcome.run_id)
             case Abandon():
                 return await self._abandon(attempt, outcome.reason)
+            case TimedOut():
+                return await self._timed_out(attempt, outcome)
             case Nak():
                 return _as_said(outcome)
         raise AssertionError(f"{outcome} is no outcome")
@@ -213,6 +215,14 @@ class TurnRun:
             trace=attempt.trace,
         )
         return Ending(Defer(outcome.reason, retry_after_s=outage.wait_s), "unavailable")
+
+    async def _timed_out(self, attempt: Attempt, outcome: TimedOut) -> Ending:
+        """A failure like any other; that it happened by the clock is said of a schedule's turn,
+        since there nobody waits for an answer who would notice."""
+        work, turn_id = attempt.work, attempt.turn.turn_id
+        if is_scheduled(work.letters):
+            await self._given_up.breach(work, turn_id, "scheduled_timeout", outcome.reason)
+        return _as_said(Nak(outcome.reason))
 
     async def _stopped(self, attempt: Attempt, stopped: Stopped) -> Ending:
         """A person wanted an end, so it is one: the mail is worked, and not tried again."""

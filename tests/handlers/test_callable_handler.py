@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler, wrap
-from crewlet.handlers.outcomes import ACCEPTED, NO_RUN_ID
+from crewlet.handlers.outcomes import ACCEPTED, NO_RUN_ID, TimedOut
 from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Suspend, Turn
 
 NO_LIST = Nak("the handler's Answered has `shown` that is no list of messages' identities")
@@ -156,7 +156,7 @@ class TestTimeouts:
             assert not call.done()  # the seat is busy: B does not start
             release.set()
             with capture_logs() as logs:
-                assert await call == Nak("timeout after 0.05 s")
+                assert await call == TimedOut("timeout after 0.05 s")
             assert [e["ignored"] for e in logs if e["event"] == "handler_ended_late"] == ["str"]
 
         asyncio.run(play())
@@ -170,7 +170,7 @@ class TestTimeouts:
                 await asyncio.sleep(0.05)
             return Ack(answer="cleaned up")
 
-        assert outcome_of_call(tidy, 0.05) == Nak("timeout after 0.05 s")
+        assert outcome_of_call(tidy, 0.05) == TimedOut("timeout after 0.05 s")
 
     @pytest.mark.field("C04")
     @pytest.mark.certifies(95)
@@ -195,7 +195,7 @@ class TestTimeouts:
             assert spans == [("A", "start")] and not turns.done()
             release.set()
             first, second = await turns
-            assert first == Nak("timeout after 0.05 s") and second == Ack(answer="late")
+            assert first == TimedOut("timeout after 0.05 s") and second == Ack(answer="late")
             assert [turn_id for turn_id, _ in spans] == ["A", "A", "B", "B"]
 
         asyncio.run(play())
@@ -211,7 +211,7 @@ class TestTimeouts:
             await asyncio.sleep(60)
 
         outcome = asyncio.run(wrap(work, 0.02, on_overdue=angry)(a_turn()))
-        assert outcome == Nak("timeout after 0.02 s")
+        assert outcome == TimedOut("timeout after 0.02 s")
 
 
 class TestCancellation:

@@ -21,6 +21,7 @@ from structlog.testing import capture_logs
 from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler
+from crewlet.handlers.outcomes import TimedOut
 from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Suspend, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
@@ -197,13 +198,13 @@ class TestEnding:
         pids = [tmp_path / "one", tmp_path / "two"]
         script = f"trap '' TERM; (echo $BASHPID; exec sleep 60) & echo $! > {pids[1]};"
         script += f" echo $$ > {pids[0]}; while true; do sleep 0.05; done"
-        assert run(shell(script), timeout_s=0.3) == Nak("timeout after 0.3 s")
+        assert run(shell(script), timeout_s=0.3) == TimedOut("timeout after 0.3 s")
         gone(pids)
 
     def test_a_command_may_clean_up_at_its_timeout(self, tmp_path: Path) -> None:
         mark = tmp_path / "mark"
         script = f"trap 'echo clean > {mark}; exit 0' TERM; while true; do sleep 0.02; done"
-        assert run(shell(script), timeout_s=0.3) == Nak("timeout after 0.3 s")
+        assert run(shell(script), timeout_s=0.3) == TimedOut("timeout after 0.3 s")
         assert mark.read_text() == "clean\n"
 
     def test_cancellation_ends_the_group_and_goes_on(self, tmp_path: Path) -> None:

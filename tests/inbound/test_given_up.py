@@ -14,6 +14,7 @@ from crewlet.errors import PublishUnknown, StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.triggers import TurnGuardBreach
+from crewlet.handlers.outcomes import timed_out
 from crewlet.inbound import turn_run
 from crewlet.inbound.steps.worked import ALREADY_WORKED, ANSWERED_IN_THREAD
 from crewlet.turn import Abandon, Answered, Turn
@@ -188,3 +189,12 @@ def test_without_its_row_a_turn_is_not_given_up_either() -> None:
         assert await breaches(desk.bench) == []
 
     at_a_desk(play, handle=returns(Abandon("no")))  # type: ignore[arg-type]
+
+
+@pytest.mark.certifies(161)
+def test_a_turn_that_no_schedule_gave_is_out_of_time_without_a_breach() -> None:
+    async def play(desk: Desk) -> None:
+        assert await desk.run(event("A")) == Nak("timeout after 5 s")
+        assert await breaches(desk.bench) == []
+
+    at_a_desk(play, handle=returns(timed_out(5)))

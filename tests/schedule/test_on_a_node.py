@@ -15,6 +15,7 @@ from crewlet import topics
 from crewlet.broker.memory import MemoryBroker
 from crewlet.company import NodeIdentity, NodeSettings, parse_company
 from crewlet.events import Event, decode
+from crewlet.events.triggers import TurnGuardBreach
 from crewlet.node import Node
 from crewlet.turn import Turn
 from tests.node.operated import Operated
@@ -130,6 +131,30 @@ def test_a_scheduled_turn_may_take_as_long_as_its_schedule_says() -> None:
         ]
         assert ended[0].value("reason", str, "") == "timeout after 5 s"
         assert ended[0].value("duration_s", float, 0) == pytest.approx(5, abs=0.01)
+
+    in_the_morning(play)
+
+
+@pytest.mark.certifies(161, 162)
+def test_a_scheduled_turn_that_is_out_of_time_says_so_each_time_and_is_tried_again() -> None:
+    async def play(morning: Morning) -> None:
+        node = await morning.node("n1")
+        morning.takes_s = {"dev": 60}
+        await morning.until(2.2)
+        morning.takes_s = {}
+        await morning.until(4)
+        assert len([who for who, _ in morning.turns if who == "dev"]) >= 2, "it is tried again"
+        ended = await morning.recorded(node, "agent_turn_completed")
+        failed = [one for one in ended if one.value("failed", bool, False)]
+        breaches = await morning.recorded(node, "turn.guard_breach")
+        assert failed and len(breaches) == len(failed) == len({one.id for one in breaches})
+        for breach, turn in zip(breaches, failed, strict=True):
+            body = breach.read(TurnGuardBreach)
+            assert body.guard == "scheduled_timeout" and body.reason == "timeout after 5 s"
+            assert body.turn_id == turn.value("turn_id", str, "") and body.agent_role == "dev"
+            assert body.triggers == turn.value("triggers", tuple[str, ...], ())
+        assert await morning.recorded(node, "turn_trigger_skipped") == []
+        assert ended[-1].value("outcome", str, "") == "ack"
 
     in_the_morning(play)
 
