@@ -23,10 +23,19 @@ from crewlet.handlers.handler import (
     tell_overdue,
 )
 from crewlet.handlers.lines import Lines
-from crewlet.handlers.outcomes import MAX_ANSWER_BYTES, nak, raised, reason_of, said, timed_out
+from crewlet.handlers.outcome_file import OutcomeFile, Unreadable
+from crewlet.handlers.outcomes import (
+    MAX_ANSWER_BYTES,
+    nak,
+    raised,
+    reason_of,
+    said,
+    timed_out,
+    written,
+)
 from crewlet.handlers.process import ChildProcess
 from crewlet.handlers.program import argv, environment
-from crewlet.turn import Defer, Outcome, Turn, Unavailable
+from crewlet.turn import Defer, Nak, Outcome, Turn, Unavailable
 
 log = structlog.get_logger()
 
@@ -37,9 +46,9 @@ KILL_GRACE_S: Final = 5.0
 class CommandHandler:
     """Runs one process a turn, in a process group that never outlives the call.
 
-    Exit 0 is Ack with stdout as the answer (or the outcome that it writes there as JSON), 75 is
-    Defer, 69 Unavailable, everything else Nak; the last line of stderr is the reason. A timeout,
-    a cancellation or a person's stop ends the group: SIGTERM, then SIGKILL.
+    Exit 0 is Ack with stdout as the answer, or the outcome that it wrote into the file named by
+    CREWLET_OUTCOME; 75 is Defer, 69 Unavailable, everything else Nak; the last line of stderr is
+    the reason. A timeout, a cancellation or a person's stop ends the group: SIGTERM, then SIGKILL.
     """
 
     def __init__(
@@ -58,13 +67,23 @@ class CommandHandler:
 
     async def __call__(self, turn: Turn) -> Outcome:
         try:
+            file = OutcomeFile()
+        except OSError as error:
+            return self._not_started(error)
+        try:
+            return await self._run(turn, file)
+        finally:
+            file.close()
+
+    async def _run(self, turn: Turn, file: OutcomeFile) -> Outcome:
+        try:
             stdin = msgspec.json.encode(turn)
-            child = await self._start(turn)
+            child = await self._start(turn, file)
         except (OSError, ValueError, TypeError, subprocess.SubprocessError) as error:
-            return nak(f"cannot start {self._command[0]}: {raised(error).reason}")
+            return self._not_started(error)
         try:
             child.write(stdin)
-            return await self._supervise(turn, child)
+            return await self._supervise(turn, child, file)
         except asyncio.CancelledError:
             await self._end_cancelled(turn, child)
             raise
@@ -73,15 +92,18 @@ class CommandHandler:
             if child.stderr.dropped:
                 _log(turn, "handler_stderr_cut", lines=child.stderr.dropped)
 
-    async def _start(self, turn: Turn) -> ChildProcess:
+    def _not_started(self, error: Exception) -> Nak:
+        return nak(f"cannot start {self._command[0]}: {raised(error).reason}")
+
+    async def _start(self, turn: Turn, file: OutcomeFile) -> ChildProcess:
         lines = Lines(lambda line: _log(turn, "handler_stderr", line=line))
         child = ChildProcess(MAX_ANSWER_BYTES, lines)
         command = argv(self._command, self._folder)
-        variables = environment(turn, os.environ, self._secrets)
+        variables = environment(turn, os.environ, file.path, self._secrets)
         await process.start(command, variables, self._folder, child)
         return child
 
-    async def _supervise(self, turn: Turn, child: ChildProcess) -> Outcome:
+    async def _supervise(self, turn: Turn, child: ChildProcess, file: OutcomeFile) -> Outcome:
         stop = asyncio.ensure_future(turn.stopping())
         timeout_s = allowed_s(turn, self._timeout_s)
         try:
@@ -96,7 +118,7 @@ class CommandHandler:
             return timed_out(timeout_s)
         if child.stdout_cut:
             _log(turn, "handler_answer_cut", most=MAX_ANSWER_BYTES)
-        return _outcome(child)
+        return _outcome(child, file)
 
     async def _end(self, turn: Turn, child: ChildProcess) -> None:
         """SIGTERM, SIGKILL, and then however long the system takes: the seat is busy."""
@@ -114,10 +136,10 @@ class CommandHandler:
             await self._end(turn, child)
 
 
-def _outcome(child: ChildProcess) -> Outcome:
+def _outcome(child: ChildProcess, file: OutcomeFile) -> Outcome:
     code, last = child.exit_code, child.stderr.last
     if code == 0:
-        return said(child.stdout.decode("utf-8", "replace").strip())
+        return _stated(file, child.stdout.decode("utf-8", "replace").strip())
     ended = _signal_name(-code) if code is not None and code < 0 else f"exit {code}"
     reason = f"{ended}: {last}" if last else ended
     match code:
@@ -126,6 +148,15 @@ def _outcome(child: ChildProcess) -> Outcome:
         case process.EX_UNAVAILABLE:
             return Unavailable(reason=reason_of(reason))
     return nak(reason)
+
+
+def _stated(file: OutcomeFile, printed: str) -> Outcome:
+    """Of a command that ended well: what it wrote into its file, else its answer."""
+    try:
+        data = file.read()
+    except Unreadable as error:
+        return nak(f"the outcome that the command wrote cannot be read: {error}")
+    return said(printed) if data is None else written(data, printed)
 
 
 def _signal_name(number: int) -> str:

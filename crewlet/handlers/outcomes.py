@@ -6,6 +6,7 @@ import math
 from typing import Final, TypeAlias, cast, get_args
 
 import msgspec
+from msgspec import structs
 
 from crewlet.errors import AskRefused
 from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Suspend, Unavailable
@@ -126,25 +127,28 @@ def reason_of(text: str) -> str:
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - len(CUT)] + CUT
 
 
-def said(text: str) -> Outcome:
-    """What a command wrote: an outcome where it is a JSON object whose `type` is the name of one
-    (`{"type": "unavailable", "reason": "no quota", "retry_after_s": 60}`), else the answer."""
-    if not text.startswith("{"):
-        return answered(text) if text else Ack()
+def said(text: str) -> Ack:
+    """What a command printed: an answer, whatever it looks like."""
+    return answered(text) if text else Ack()
+
+
+def written(data: bytes, printed: str) -> Outcome:
+    """What a command wrote into its outcome file: one JSON object whose `type` is the name of an
+    outcome (`{"type": "unavailable", "reason": "no quota", "retry_after_s": 60}`); anything else
+    is a Nak. Where it says that the turn is done, and not with what answer, that was `printed`."""
     try:
-        written = msgspec.json.decode(text, type=dict[str, object])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return answered(text)
-    if written.get("type") not in _TAGS:
-        return answered(text)
-    try:
-        return outcome_of(msgspec.convert(written, type=_Said))
-    except msgspec.ValidationError as error:
-        return nak(f"the command's outcome does not fit: {error}")
+        outcome = msgspec.json.decode(data, type=_Said)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return nak(f"the outcome that the command wrote does not fit: {error} ({_ONE_OF})")
+    if isinstance(outcome, Ack | Answered) and outcome.answer is None:
+        outcome = structs.replace(outcome, answer=said(printed).answer)
+    return outcome_of(outcome)
 
 
 _Said: TypeAlias = Ack | Answered | Nak | Defer | Abandon | Suspend | Unavailable
-_TAGS: Final = frozenset(each.__struct_config__.tag for each in get_args(_Said))
+_ONE_OF: Final = "one JSON object, `type` one of " + ", ".join(
+    sorted(str(each.__struct_config__.tag) for each in get_args(_Said))
+)
 
 
 def _at_its_time(

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from crewlet.errors import ConfigError
+from crewlet.handlers.outcome_file import VARIABLE as OUTCOME
 from crewlet.turn import Turn
 
 log = structlog.get_logger()
@@ -46,9 +47,10 @@ def argv(command: Sequence[str], folder: Path | None) -> list[str]:
 
 
 def environment(
-    turn: Turn, inherited: Mapping[str, str], secrets: Collection[str] = ()
+    turn: Turn, inherited: Mapping[str, str], outcome: Path, secrets: Collection[str] = ()
 ) -> dict[str, str]:
-    """The node's environment without the company's secrets, and the turn's own variables.
+    """The node's environment without the company's secrets, and the turn's own variables;
+    `outcome` is where the command may state one.
 
     Dropped is what is named like a secret of ours, and what holds one of `secrets`, whatever
     its name: a company file may take its secret from any variable.
@@ -61,6 +63,7 @@ def environment(
     kept.pop("TRACEPARENT", None)
     kept["CREWLET_TURN_ID"] = turn.turn_id
     kept["CREWLET_SEAT"] = turn.seat.handle
+    kept[OUTCOME] = str(outcome)
     if turn.desk is not None and turn.desk.data is not None:
         kept["CREWLET_DATA"] = str(turn.desk.data.absolute())
     if turn.traceparent:

@@ -12,7 +12,7 @@ from tests.end_to_end.commands import crewlet, shell
 from tests.end_to_end.harness import Company, Running, comment, until
 
 WORKER = """
-import json, sys
+import json, os, sys
 turn = json.load(sys.stdin)
 text = turn["events"][0]["body"]
 with open(sys.argv[1], "a") as file:
@@ -20,7 +20,8 @@ with open(sys.argv[1], "a") as file:
             "texts": [e["body"] for e in turn["events"]]}
     file.write(json.dumps(line) + "\\n")
 if "please build" in text:
-    print(json.dumps({"type": "suspend", "run_id": "build 1"}))
+    with open(os.environ["CREWLET_OUTCOME"], "w") as file:
+        json.dump({"type": "suspend", "run_id": "build 1"}, file)
 else:
     print("done: " + text[:40])
 """

@@ -22,7 +22,7 @@ from crewlet.company import HandlerSpec
 from crewlet.errors import ConfigError
 from crewlet.handlers import build_handler
 from crewlet.handlers.outcomes import TimedOut
-from crewlet.turn import Abandon, Ack, Answered, Defer, Nak, Outcome, Suspend, Turn, Unavailable
+from crewlet.turn import Ack, Defer, Nak, Outcome, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -70,15 +70,6 @@ class TestOutcomes:
             ("printf 'caf\\351'", Ack(answer="caf\ufffd")),
             ("exit 75", Defer("exit 75")),
             ("echo quota >&2; exit 75", Defer("exit 75: quota")),
-            ("""echo '{"type": "suspend", "run_id": "r 1"}'""", Suspend("r 1")),
-            (
-                """echo '{"type": "suspend", "run_id": ""}'""",
-                Nak("the handler's Suspend needs a run_id: 1 to 200 printable characters"),
-            ),
-            (
-                """echo '{"type": "suspend"}'""",
-                Nak("the command's outcome does not fit: Object missing required field `run_id`"),
-            ),
             ("exit 69", Unavailable("exit 69")),
             ("echo 'no model' >&2; exit 69", Unavailable("exit 69: no model")),
             ("exit 3", Nak("exit 3")),
@@ -88,37 +79,6 @@ class TestOutcomes:
     )
     def test_an_exit_code_is_an_outcome(self, script: str, expected: Outcome) -> None:
         assert run(shell(script)) == expected
-
-    @pytest.mark.parametrize(
-        ("written", "expected"),
-        [
-            (
-                '{"type": "unavailable", "reason": "429", "retry_after_s": 60}',
-                Unavailable("429", 60.0),
-            ),
-            ('{"type": "defer", "reason": "later"}', Defer("later")),
-            ('{"type": "nak", "reason": "no"}', Nak("no")),
-            ('{"type": "abandon", "reason": "declined"}', Abandon("declined")),
-            ('{"type": "answered", "answer": "hi", "shown": ["m1"]}', Answered("hi", ("m1",))),
-            ('{"type": "ack", "answer": "hi"}', Ack("hi")),
-            (
-                '{"type": "bug", "reason": "an answer"}',
-                Ack('{"type": "bug", "reason": "an answer"}'),
-            ),
-            ('["ack"]', Ack('["ack"]')),
-            ("{no json", Ack("{no json")),
-            (
-                '{"type": "unavailable", "reason": "x", "retry_after_s": -1}',
-                Nak("the handler's Unavailable has retry_after_s=-1.0, not seconds"),
-            ),
-        ],
-    )
-    def test_an_outcome_may_be_written_as_json(self, written: str, expected: Outcome) -> None:
-        assert run(("printf", "%s", written)) == expected
-
-    def test_an_outcome_that_does_not_fit_is_no_answer(self) -> None:
-        outcome = run(("printf", "%s", '{"type": "defer", "reason": 7}'))
-        assert isinstance(outcome, Nak) and "does not fit" in outcome.reason
 
     def test_the_turn_is_json_on_stdin(self) -> None:
         turn = a_turn(body="é \u2028 ✓")

@@ -72,6 +72,12 @@ def test_the_models_text_is_the_answer() -> None:
     assert models.keys == [f"Bearer {KEY}"]
 
 
+@pytest.mark.parametrize("said", [text, lambda says: calls(("reply", {"text": says}))])
+def test_a_model_states_no_outcome_whatever_it_says(said: Callable[[str], Response]) -> None:
+    says = '{"type": "suspend", "run_id": "r1"}'
+    assert ask(Models(said(says))) == Ack(says)
+
+
 def test_without_a_key_none_is_sent() -> None:
     models = Models(text("ok"))
     assert ask(models, key=None) == Ack("ok")
