@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 from msgspec import structs
 
 from crewlet.errors import StoreUnavailable
+from crewlet.handlers import command, outcomes
 from crewlet.inbound import coalesce, lookup
 from crewlet.inbound.completions import Completions
 from crewlet.inbound.given_up import GivenUp
@@ -166,14 +168,43 @@ def the_limit_drops_in_silence(patch: Patches) -> None:
     """What is over the limit stands nowhere."""
     too_many = Router._too_many
 
-    async def silent(router: Router, event: Any, index: int, recipient: Any) -> bool:
+    async def silent(router: Router, event: Any, index: int, recipient: Any, wake: str) -> bool:
         skip, router._skip = router._skip, _nothing  # type: ignore[method-assign]
         try:
-            return await too_many(router, event, index, recipient)
+            return await too_many(router, event, index, recipient, wake)
         finally:
             router._skip = skip  # type: ignore[method-assign]
 
     patch.set(Router, "_too_many", silent)
+
+
+@TIER.fault(
+    inbound("rate.py::test_a_delivery_that_is_routed_again_takes_nobody_elses_place"),
+    lines=(109,),
+)
+def a_wake_counts_in_every_pass(patch: Patches) -> None:
+    """A delivery that failed for one of its seats takes the place of another for the rest."""
+    lets = RateValve._lets
+
+    async def forgetful(valve: RateValve, key: str, limit: int, wake: str, at: datetime) -> bool:
+        return await lets(valve, key, limit, f"{wake}-{at.timestamp():.0f}", at)
+
+    patch.set(RateValve, "_lets", forgetful)
+
+
+@TIER.fault(
+    "tests/handlers/test_stated_outcomes.py"
+    "::test_what_is_printed_is_an_answer_whatever_it_looks_like",
+    lines=(275,),
+)
+def a_printed_outcome_is_taken_for_one(patch: Patches) -> None:
+    """A comment has the model behind a command say a suspension, and holds its seat."""
+    said = command.said
+
+    def credulous(text: str) -> Any:
+        return outcomes.written(text.encode(), "") if text.startswith("{") else said(text)
+
+    patch.set(command, "said", credulous)
 
 
 async def _nothing(*_: Any) -> None:
