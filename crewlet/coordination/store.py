@@ -63,8 +63,9 @@ the leases: the server refuses the completion of a turn whose seat is somebody e
 CLAIMS: Final = Bucket("claims", age_s=300.0)
 """Deliveries from outside that were routed: what a vendor's retry runs into."""
 
-FOLLOWERS: Final = Bucket("followers", age_s=30 * 24 * 3600.0)
-"""Who is in a conversation, for 30 days after its last activity."""
+FOLLOWERS: Final = Bucket("followers", age_s=(30 * 24 + 1) * 3600.0)
+"""Who is in a conversation, for 30 days after its last activity, which is written down once an
+hour at most."""
 
 PAUSES: Final = Bucket("pauses")
 """Which seats a person has paused: it outlives every node."""

@@ -17,7 +17,11 @@ MOST: Final = 50
 """Followers of one conversation; the one silent for longest makes room."""
 
 KEPT: Final = timedelta(days=30)
-"""How long a seat stays a follower after its last activity."""
+"""How long a seat stays a follower after its last activity, at least."""
+
+FRESH: Final = timedelta(hours=1)
+"""How long an activity stands for those that come after it: a row that says as much is not written
+again, and is kept for so much longer."""
 
 TRIES: Final = 16
 
@@ -25,6 +29,13 @@ TRIES: Final = 16
 class _Row(Struct):
     identity: str
     seats: dict[str, datetime]
+
+
+class Seen(Struct, frozen=True):
+    """Who is in a conversation, as it was read, and its row for whoever joins on top of that."""
+
+    seats: tuple[str, ...] = ()
+    entry: Entry | None = None
 
 
 class Followers:
@@ -36,18 +47,30 @@ class Followers:
 
     async def of(self, identity: str, *, at: datetime) -> Sequence[str]:
         """Handles in the order in which they joined; none for the empty identity."""
-        if not identity:
-            return ()
-        row, _ = _decoded(await self._store.get(FOLLOWERS, _key(identity)), identity)
-        return tuple(seat for seat, last in row.seats.items() if at - last <= KEPT)
+        return (await self.look(identity, at=at)).seats
 
-    async def joined(self, identity: str, seats: Sequence[str], *, at: datetime) -> None:
-        """These seats are in the conversation as of now."""
+    async def look(self, identity: str, *, at: datetime) -> Seen:
+        """The same, with what `joined` spares a read by."""
+        if not identity:
+            return Seen()
+        entry = await self._store.get(FOLLOWERS, _key(identity))
+        row, _ = _decoded(entry, identity)
+        return Seen(tuple(seat for seat, last in row.seats.items() if _counts(last, at)), entry)
+
+    async def joined(
+        self, identity: str, seats: Sequence[str], *, at: datetime, seen: Seen | None = None
+    ) -> None:
+        """These seats are in the conversation as of now. `seen` is what was just read of it: a
+        write upon something older is refused, and then it is read anew."""
         if not identity or not seats:
             return
         for _ in range(TRIES):
-            entry = await self._store.get(FOLLOWERS, _key(identity))
-            row, revision = _decoded(entry, identity)
+            if seen is None:
+                seen = await self.look(identity, at=at)
+            row, revision = _decoded(seen.entry, identity)
+            seen = None
+            if all(_is_fresh(row.seats.get(seat), at) for seat in seats):
+                return
             _join(row, seats, at)
             try:
                 await self._write(_key(identity), msgspec.json.encode(row), revision)
@@ -66,10 +89,18 @@ class Followers:
 def _join(row: _Row, seats: Sequence[str], at: datetime) -> None:
     for seat in seats:
         row.seats[seat] = at
-    alive = [(seat, last) for seat, last in row.seats.items() if at - last <= KEPT]
+    alive = [(seat, last) for seat, last in row.seats.items() if _counts(last, at)]
     surplus = max(0, len(alive) - MOST)
     silent = [seat for seat, _ in sorted(alive, key=lambda item: item[1])[:surplus]]
     row.seats = {seat: last for seat, last in alive if seat not in silent}
+
+
+def _counts(last: datetime, at: datetime) -> bool:
+    return at - last <= KEPT + FRESH
+
+
+def _is_fresh(last: datetime | None, at: datetime) -> bool:
+    return last is not None and at - last <= FRESH
 
 
 def _decoded(entry: Entry | None, identity: str) -> tuple[_Row, int | None]:

@@ -138,9 +138,9 @@ class Router:
     async def _routing(self, notification: Notification) -> Routing:
         """Who is woken; those addressed are in the conversation from now on."""
         at, identity = self._clock.now(), notification.conversation_identity
-        followers = await self._followers.of(identity, at=at)
-        routing = recipients(notification, self._company(), followers)
-        await self._followers.joined(identity, routing.joins, at=at)
+        seen = await self._followers.look(identity, at=at)
+        routing = recipients(notification, self._company(), seen.seats)
+        await self._followers.joined(identity, routing.joins, at=at, seen=seen)
         return routing
 
     async def _wake(

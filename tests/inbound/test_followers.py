@@ -10,7 +10,7 @@ from inbound_bench import START, Bench, on_a_bench
 
 from crewlet.coordination.store import FOLLOWERS
 from crewlet.errors import StoreUnavailable
-from crewlet.inbound.followers import KEPT, MOST, Followers
+from crewlet.inbound.followers import FRESH, KEPT, MOST, Followers
 
 TALK = "github:acme/rocket#7"
 
@@ -71,9 +71,10 @@ def test_a_seat_leaves_thirty_days_after_it_was_last_active() -> None:
         later = START + timedelta(days=20)
         await bench.followers.joined(TALK, ["dev", "ops"], at=START)
         await bench.followers.joined(TALK, ["ops"], at=later)
-        assert await bench.followers.of(TALK, at=START + KEPT) == ("dev", "ops")
-        assert await bench.followers.of(TALK, at=START + KEPT + timedelta(seconds=1)) == ("ops",)
-        await bench.followers.joined(TALK, ["ci"], at=later + KEPT)
+        last = START + KEPT + FRESH
+        assert await bench.followers.of(TALK, at=last) == ("dev", "ops")
+        assert await bench.followers.of(TALK, at=last + timedelta(seconds=1)) == ("ops",)
+        await bench.followers.joined(TALK, ["ci"], at=later + KEPT + FRESH)
         assert await bench.followers.of(TALK, at=later) == ("ops", "ci")  # dev is out of the row
 
     on_a_bench(play)
@@ -82,12 +83,45 @@ def test_a_seat_leaves_thirty_days_after_it_was_last_active() -> None:
 def test_a_conversation_is_kept_for_thirty_days_after_its_last_activity() -> None:
     async def play(bench: Bench) -> None:
         await bench.followers.joined(TALK, ["dev"], at=bench.clock.now())
-        await asyncio.sleep(KEPT.total_seconds() - 10)
+        await asyncio.sleep((KEPT + FRESH).total_seconds() - 10)
         await bench.followers.joined(TALK, ["ops"], at=bench.clock.now())
         await asyncio.sleep(20)
         assert await bench.followers.of(TALK, at=bench.clock.now()) == ("ops",)
-        await asyncio.sleep(KEPT.total_seconds())
+        await asyncio.sleep((KEPT + FRESH).total_seconds())
         assert await bench.client.store.list(FOLLOWERS) == []
+
+    on_a_bench(play)
+
+
+def test_what_is_there_already_is_written_once_an_hour() -> None:
+    """Whoever is active every minute for a month is in the conversation for thirty days more."""
+
+    async def play(bench: Bench) -> None:
+        async def revision() -> int:
+            (entry,) = await bench.client.store.list(FOLLOWERS)
+            return entry.revision
+
+        await bench.followers.joined(TALK, ["dev"], at=START)
+        first = await revision()
+        await bench.followers.joined(TALK, ["dev"], at=START + FRESH)
+        assert await revision() == first
+        await bench.followers.joined(TALK, ["dev", "ops"], at=START + FRESH)
+        second = await revision()
+        assert second > first
+        last = START + 2 * FRESH
+        await bench.followers.joined(TALK, ["dev"], at=last)  # stands for itself, an hour back
+        assert await revision() == second
+        assert await bench.followers.of(TALK, at=last + KEPT) == ("dev", "ops")
+
+    on_a_bench(play)
+
+
+def test_who_joins_upon_what_was_read_before_loses_nobody_that_came_between() -> None:
+    async def play(bench: Bench) -> None:
+        seen = await bench.followers.look(TALK, at=START)
+        await bench.followers.joined(TALK, ["dev"], at=START)
+        await bench.followers.joined(TALK, ["ops"], at=START, seen=seen)
+        assert await bench.followers.of(TALK, at=START) == ("dev", "ops")
 
     on_a_bench(play)
 

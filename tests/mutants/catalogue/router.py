@@ -7,7 +7,7 @@ from typing import Any
 
 from crewlet.coordination.store import CLAIMS
 from crewlet.inbound import ids, router
-from crewlet.inbound.followers import Followers
+from crewlet.inbound.followers import Followers, Seen
 from crewlet.inbound.router import Router
 from crewlet.inbound.routing import Routing
 from tests.mutants.catalogue.cases import inbound
@@ -82,21 +82,23 @@ def one_failed_wake_stops_the_rest(patch: Patches) -> None:
 @TIER.fault(inbound("router.py::test_followers_that_are_unknown_are_not_nobody"), lines=(129,))
 def unknown_followers_are_nobody(patch: Patches) -> None:
     """A store that does not answer counts as a conversation that nobody follows."""
-    of, joined = Followers.of, Followers.joined
+    look, joined = Followers.look, Followers.joined
 
     async def nobody(followers: Followers, identity: str, *, at: Any) -> Any:
         try:
-            return await of(followers, identity, at=at)
+            return await look(followers, identity, at=at)
         except router.StoreUnavailable:
-            return ()
+            return Seen()
 
-    async def in_vain(followers: Followers, identity: str, seats: Any, *, at: Any) -> None:
+    async def in_vain(
+        followers: Followers, identity: str, seats: Any, *, at: Any, seen: Any = None
+    ) -> None:
         try:
-            await joined(followers, identity, seats, at=at)
+            await joined(followers, identity, seats, at=at, seen=seen)
         except router.StoreUnavailable:
             return
 
-    patch.set(Followers, "of", nobody)
+    patch.set(Followers, "look", nobody)
     patch.set(Followers, "joined", in_vain)
 
 
