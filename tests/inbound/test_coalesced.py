@@ -145,7 +145,7 @@ def test_if_they_cannot_be_put_back_nothing_is_worked() -> None:
         await bench.ensure("dev")
         desk, publish, stored = Desk(bench), bench.client.publish, []
 
-        async def once(topic: str, body: bytes, *, message_id: str) -> Any:
+        async def once(topic: str, body: bytes, *, message_id: str, within_s: float) -> Any:
             if topic == topics.inbox("dev") and stored:
                 raise Unavailable("full")
             receipt = await publish(topic, body, message_id=message_id)
