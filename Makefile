@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help up fleet test lint types imports tests thespian certified mutants long chaos bench clean
+.PHONY: help up fleet test lint types imports tests thespian certified mutants golden long chaos bench clean
 
 help:
 	@echo "make up         run the demo company (Ctrl-C stops it)"
@@ -15,6 +15,7 @@ help:
 	@echo "make test       lint, types, import rules, tests, Thespian's own tests"
 	@echo "make certified  which promises of docs/contract.md a passing test shows"
 	@echo "make mutants    plant each known fault and see its case fail"
+	@echo "make golden     write the digests that are kept as text anew; read what changed"
 	@echo "make bench      the benchmarks, beside the limit and the peers"
 	@echo "make chaos      real processes under kills, stops and cuts, for 40 minutes"
 	@echo "make long       what takes too long for every run"
@@ -63,6 +64,9 @@ certified: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
+
+golden: $(STAMP)
+	CREWLET_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/inbound/test_golden_digests.py
 
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long --timeout=3600

@@ -18,6 +18,7 @@ from crewlet.inbound.constituent import Constituent, constituent_of, told_at, wh
 NOTHING_NEW: Final = "(no new content)"
 SAID_AGAIN: Final = "(no new content: the same is said again below)"
 SUPERSEDED: Final = "(superseded)"
+TO_YOU: Final = "to you"
 
 _NOBODY: Final = frozenset({"", "unknown"})
 """Senders of whom nobody knows that they are one and the same."""
@@ -76,18 +77,37 @@ def digest(constituents: Sequence[Constituent]) -> str:
     """The text of several: the earlier ones as a list, below the rule the last one as it came."""
     *earlier, last = constituents
     bullets = [_bullet(one, constituents[at + 1 :]) for at, one in enumerate(earlier)]
-    about = f": {subject}" if (subject := _line(last.subject)) else ""
     blocks = (
-        f"## {len(constituents)} messages in one conversation{about}",
+        f"## {len(constituents)} messages in one conversation{_about(constituents)}",
         f"These {len(constituents)} messages waited together and are one piece of work. Read "
         "all of them before you do anything, and reply at most once. The earlier ones come first, "
-        "in the order of time; the latest stands below the line, in full.",
+        "in the order of time; the latest stands below the line, in full. "
+        + _for_whom(constituents),
         "\n".join(bullets).rstrip("\n"),
         "---",
         _head(last),
         last.body,
     )
     return "\n\n".join(blocks)
+
+
+def _about(constituents: Sequence[Constituent]) -> str:
+    """The conversation's title by the latest message that knows it: many comments do not. Where
+    none does, its identity: a reader has to know what to look up."""
+    identity = constituents[-1].metadata.get("conversation_identity")
+    named = (*(one.subject for one in reversed(constituents)), identity)
+    name = next(filter(None, map(_line, named)), "")
+    return f": {name}" if name else ""
+
+
+def _for_whom(constituents: Sequence[Constituent]) -> str:
+    """Whether somebody waits for this very seat, and by which of the messages."""
+    called = sum(one.addressed for one in constituents)
+    if called == len(constituents):
+        return "All of them are addressed to you."
+    if not called:
+        return "None of them is addressed to you."
+    return f"Addressed to you is what is marked `{TO_YOU}`."
 
 
 def _bullet(one: Constituent, later: Sequence[Constituent]) -> str:
@@ -117,8 +137,9 @@ def _said_again(one: Constituent, later: Sequence[Constituent]) -> bool:
 
 
 def _head(one: Constituent) -> str:
-    """Who, when, what: one line, however the names are written."""
-    return f"**{_sender(one)}** · {told_at(one)} · {_line(one.event_type)}"
+    """Who, when, what and to whom: one line, however the names are written."""
+    said = f"**{_sender(one)}** · {told_at(one)} · {_line(one.event_type)}"
+    return f"{said} · {TO_YOU}" if one.addressed else said
 
 
 def _sender(one: Constituent) -> str:

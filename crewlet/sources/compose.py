@@ -64,7 +64,7 @@ def compose(source: str, read: Reading) -> Notification:
         conversation_identity=key,
         sender=next(iter(read.sender), UNKNOWN),
         addressed=others,
-        subject=read.subject or read.happening,
+        subject=read.subject,
         body=read.body or read.happening,
         lead=read.happening if read.superseded else "",
         occurrence=f"{source}:{read.occurrence}" if read.occurrence else "",

@@ -13,7 +13,8 @@ from crewlet.sources.edge_facts import PATH_EVENT
 from crewlet.sources.fields import Payload
 from crewlet.sources.notification import Parsed
 
-_NOUNS: Final = frozenset({"page", "blog", "comment"})
+_PAGES: Final = frozenset({"page", "blog"})
+_NOUNS: Final = _PAGES | {"comment"}
 
 
 class Confluence:
@@ -78,6 +79,7 @@ def _metadata(stated: str, payload: Payload) -> dict[str, Any]:
             "in_reply_to": rules.identifier(above[-1]) if above else "",
             "participants": _authors(above),
             "task_status": fields.short(payload, "task", "status"),
+            "task_due": fields.moment(payload, "task", "dueDate"),
             "assignee": fields.name(payload, "task", "assignee"),
             "trigger": fields.short(payload, "updateTrigger"),
             "url": fields.first((fields.short(comment, "self"), fields.short(page, "self"))),
@@ -105,14 +107,28 @@ def _authors(contents: list[Any]) -> list[str]:
 
 
 def _happening(event: str, metadata: Mapping[str, Any]) -> str:
-    """`comment created (4712) on page 838205441 in SP: A brand new page`. No delivery has a
-    comment's text: without its id two comments would look like one."""
-    said = event.replace("_", " ")
-    if comment := metadata.get("comment_id"):
-        said += f" ({comment})"
-    if page := metadata.get("page_id"):
-        said += f" on page {page}" if rules.noun(event) not in ("page", "blog") else f" ({page})"
+    """`comment 4712 created on page 838205441 in SP: A brand new page`. No delivery has a text:
+    whoever acts on it looks the page or the comment up by its id."""
+    noun, _, deed = event.rpartition("_")
+    is_page = noun in _PAGES
+    said = [noun, metadata.get("page_id" if is_page else "comment_id", ""), deed]
+    if is_page and deed == "updated" and metadata.get("version"):
+        said.append(f"to version {metadata['version']}")
+    if noun == "comment" and metadata.get("in_reply_to"):
+        said.append(f"in reply to {metadata['in_reply_to']}")
+    if not is_page and metadata.get("page_id"):
+        said.append(f"on page {metadata['page_id']}")
     if space := metadata.get("space"):
-        said += f" in {space}"
-    title = metadata.get("title")
-    return f"{said}: {title}" if title else said
+        said.append(f"in {space}")
+    told = " ".join(filter(None, said)).replace("_", " ")
+    if title := metadata.get("title"):
+        told += f": {title}"
+    elif metadata.get("page_id"):
+        told += " (title unknown)"
+    return f"{told} ({facts})" if (facts := _task(metadata)) else told
+
+
+def _task(metadata: Mapping[str, Any]) -> str:
+    """`task: incomplete; assignee: 5b10a2844c20165700ede21a; due: 2026-03-01T10:00:00Z`."""
+    named = (("task", "task_status"), ("assignee", "assignee"), ("due", "task_due"))
+    return "; ".join(f"{name}: {metadata[key]}" for name, key in named if metadata.get(key))

@@ -96,8 +96,8 @@ class Generic:
             conversation_identity=key,
             sender=sender,
             addressed=addressed,
-            subject=subject or happened,
-            body=_text(payload, rule.body) or subject or happened,
+            subject=subject,
+            body=_text(payload, rule.body) or happened,
             metadata=_metadata(rule, event, conversation, _missing(rule, payload)),
         )
 

@@ -52,7 +52,12 @@ _QUIET: Final = frozenset(
 _WRITTEN: Final = frozenset({"opened", "edited"})
 """Actions on an issue or a pull request that come with a text of their own."""
 
+_TOLD_BY_TYPE: Final = _WRITTEN | {"created", "submitted", "published", "released"}
+"""Actions whose text is all that is new: of another (`assigned`) one wants to know who it was."""
+
 _DETAILS: Final = (
+    "check",
+    "workflow",
     "assignee",
     "requested_reviewer",
     "team",
@@ -61,36 +66,41 @@ _DETAILS: Final = (
     "state_reason",
     "conclusion",
     "status_state",
+    "moved_from",
     "moved_to",
     "renamed_from",
+    "old_title",
+    "old_base",
 )
-_WORDS: Final[Mapping[str, str]] = {"issues": "issue", "gollum": "wiki"}
+_WORDS: Final[Mapping[str, str]] = {
+    "issues": "issue",
+    "gollum": "wiki",
+    "synchronize": "updated with new commits",
+}
 _RUN_LIKE: Final = rules.RUNS | {"workflow_job"}
 
 
 def subject(event: str, payload: Payload, metadata: Mapping[str, Any]) -> str:
-    """The title of the conversation, else what happened where."""
+    """The title of the conversation, '' where the payload has none: a run's name is no title."""
     if event == "push":
         return _pushed(metadata)
-    thread = rules.THREADS.get(event, "")
-    title = fields.first(
-        (
-            fields.short(payload, thread, "title"),
-            fields.short(payload, event, "display_title"),
-            fields.short(payload, event, "name"),
-        )
-    )
-    return title or _happening(event, metadata)
+    named = "" if event in _RUN_LIKE else fields.short(payload, event, "name")
+    return fields.short(payload, rules.THREADS.get(event, ""), "title") or named
 
 
 def body(event: str, action: str, payload: Payload, metadata: Mapping[str, Any]) -> str:
     """The text that was written, else a sentence that says what happened."""
     if event == "push":
         return _commits(payload, metadata)
-    said = "" if action in _QUIET else _said(payload)
+    said = "" if action in _QUIET or _only_around(payload) else _said(payload)
     if event == "pull_request_review" and metadata.get("review_state"):
-        said = f"Review: {metadata['review_state']}\n\n{said}".strip()
-    return said or _sentence(event, metadata)
+        state = metadata["review_state"].replace("_", " ")
+        return f"Review: {state}\n\n{said}".strip()
+    if not said:
+        return _sentence(event, metadata)
+    if action not in _TOLD_BY_TYPE:
+        return f"{_sentence(event, metadata)}\n\n{said}"
+    return f"On {place}:\n\n{said}" if (place := _line_of(metadata)) else said
 
 
 def lead(event: str, action: str, metadata: Mapping[str, Any]) -> str:
@@ -159,8 +169,10 @@ def _change_facts(payload: Payload) -> dict[str, Any]:
         "comment_id": fields.number(comment, "id"),
         "in_reply_to": fields.number(comment, "in_reply_to_id"),
         "path": fields.short(comment, "path"),
-        "line": fields.number(comment, "line"),
+        "line": fields.number(comment, "line") or fields.number(comment, "original_line"),
         "commit": fields.short(comment, "commit_id"),
+        "old_title": fields.short(payload, "changes", "title", "from"),
+        "old_base": fields.short(payload, "changes", "base", "ref", "from"),
         "moved_to": _key(payload, "new_issue", "new_discussion", repository="new_repository"),
         "moved_from": _key(payload, "old_issue", "old_discussion", repository="old_repository"),
         "renamed_from": _renamed_from(payload),
@@ -188,6 +200,7 @@ def _git_facts(event: str, payload: Payload) -> dict[str, Any]:
         "deleted": fields.flag(payload, "deleted"),
         "forced": fields.flag(payload, "forced"),
         "head_sha": fields.short(run, "head_sha"),
+        "check": fields.short(payload, "check_run", "name"),
         "workflow": fields.short(payload, "workflow", "name"),
         "status": fields.short(run, "status"),
         "conclusion": fields.short(run, "conclusion"),
@@ -239,6 +252,18 @@ def _timestamp(payload: Payload) -> str:
     return fields.first(fields.moment(payload, key) for key in _TIMES)
 
 
+def _only_around(payload: Payload) -> bool:
+    """Whether an edit left the text as it was: its title is new, or its base."""
+    changes = fields.obj(payload, "changes")
+    return bool(changes) and "body" not in changes and ("title" in changes or "base" in changes)
+
+
+def _line_of(metadata: Mapping[str, Any]) -> str:
+    """`README.md, line 3`: what a comment in the code is about."""
+    path, line = metadata.get("path"), metadata.get("line")
+    return f"{path}, line {line}" if path and line else str(path or "")
+
+
 def _said(payload: Payload) -> str:
     for path in _SPOKEN:
         if fields.obj(payload, *path):
@@ -248,7 +273,8 @@ def _said(payload: Payload) -> str:
 
 def _happening(event: str, metadata: Mapping[str, Any]) -> str:
     """`pull request closed in OWNER/REPO#2`."""
-    words = f"{_WORDS.get(event, event)} {metadata.get('action', '')}".replace("_", " ").strip()
+    action = metadata.get("action", "")
+    words = f"{_WORDS.get(event, event)} {_WORDS.get(action, action)}".replace("_", " ").strip()
     place = metadata.get("repo") or metadata.get("organization") or ""
     if place and (number := metadata.get("number")):
         place = f"{place}#{number}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crewlet.sources import fields
+from crewlet.sources import fields, gitlab_changes
 from crewlet.sources import gitlab_rules as rules
 from crewlet.sources.fields import Payload
 
@@ -14,8 +14,20 @@ _LISTED_COMMITS: Final = 20
 _OLD_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC", re.ASCII)
 _SIGNS: Final[Mapping[str, str]] = {"merge_request": "!", "epic": "&", "snippet": "$"}
 _WORDS: Final[Mapping[str, str]] = {"build": "job", "note": "comment", "wiki_page": "wiki page"}
+_DEEDS: Final[Mapping[str, str]] = {
+    "open": "opened",
+    "close": "closed",
+    "reopen": "reopened",
+    "update": "updated",
+    "merge": "merged",
+    "create": "created",
+    "delete": "deleted",
+    "approval": "approved by one",
+    "unapproval": "no longer approved by one",
+    "": "event",
+}
 _UNTOLD: Final = frozenset({"updated_at", "updated_by_id", "last_edited_at", "last_edited_by_id"})
-_DETAILS: Final = ("changed", "label", "status", "tag", "renamed_from")
+_DETAILS: Final = ("status", "tag", "renamed_from")
 
 
 def subject(payload: Payload, metadata: Mapping[str, Any]) -> str:
@@ -31,7 +43,8 @@ def body(payload: Payload, metadata: Mapping[str, Any]) -> str:
     """The text that was written, '' where nothing was."""
     kind, thing = rules.kind(payload), fields.obj(payload, "object_attributes")
     if kind == "note":
-        return fields.text(thing, "note")
+        said, path = fields.text(thing, "note"), metadata.get("path")
+        return f"On {path}:\n\n{said}" if said and path else said
     if kind in ("push", "tag_push"):
         return _commits(payload, metadata)
     if kind in rules.ITEMS and rules.opened(payload):
@@ -77,22 +90,23 @@ def metadata(hook: str, payload: Payload) -> dict[str, Any]:
 
 
 def happening(metadata: Mapping[str, Any]) -> str:
-    """`merge request update in octo/rocket!7 (changed: reviewers)`."""
-    kind = str(metadata.get("event", ""))
-    deed = _WORDS.get(kind, kind).replace("_", " ")
-    words = f"{deed} {metadata.get('action', '')}".replace("_", " ").strip()
+    """`merge request updated in octo/rocket!7 (reviewers: (none) → octo.qa)`."""
+    kind, action = str(metadata.get("event", "")), str(metadata.get("action", ""))
+    deed = _DEEDS.get(action, action) if action or kind in rules.ITEMS else ""
+    words = f"{_WORDS.get(kind, kind)} {deed}".replace("_", " ").strip()
     place = str(metadata.get("repo") or metadata.get("group") or "")
     if place and (count := metadata.get("number")):
         about = str(metadata.get("about", ""))
         place += f"{_SIGNS.get(about, '#')}{count}"
     stated = [key for key in _DETAILS if metadata.get(key)]
-    told = [f"{key.replace('_', ' ')}: {_listed(metadata[key])}" for key in stated]
+    told = [f"{key.replace('_', ' ')}: {metadata[key]}" for key in stated]
+    if kind in rules.ITEMS and not action and metadata.get("state"):
+        told.append(f"state: {metadata['state']}")
+    if metadata.get("new_commits"):
+        told.append("new commits")
+    told += metadata.get("changes", ())
     said = f"{words} in {place}" if place else words
-    return f"{said} ({', '.join(told)})" if told else said
-
-
-def _listed(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{said} ({'; '.join(told)})" if told else said
 
 
 def _item_facts(payload: Payload) -> dict[str, Any]:
@@ -128,6 +142,7 @@ def _change_facts(payload: Payload) -> dict[str, Any]:
     old = fields.short(payload, "old_path_with_namespace")
     return {
         "changed": [name[:64] for name in list(changes)[:50] if name not in _UNTOLD],
+        "changes": gitlab_changes.read(changes),
         "label": [name for name in (*after, *before) if (name in after) != (name in before)],
         "new_commits": bool(fields.short(payload, "object_attributes", "oldrev")) or None,
         "renamed_from": old,

@@ -53,7 +53,9 @@ class Jira:
             occurrence=jira_text.occurrence(payload),
             subject=jira_text.subject(payload),
             body=jira_text.body(payload, facts),
-            happening=jira_text.happening(facts),
+            happening=jira_text.lead(payload, facts)
+            if jira_text.superseded(payload)
+            else jira_text.happening(facts),
             metadata=facts,
         )
         return [compose(self.name, read)]

@@ -47,6 +47,16 @@ def issue_event(payload: Payload) -> str:
     return found if _NAME.fullmatch(found) else ""
 
 
+def finer_event(payload: Payload) -> str:
+    """What a change of an issue was, by its finer name; the name of what was done to a comment
+    where an older server sends none."""
+    if event(payload) != "issue_updated":
+        return ""
+    deed = comment_deed(payload)
+    named = (name for name, done in _COMMENTED.items() if done == deed)
+    return issue_event(payload) or next(named, "")
+
+
 def identity(payload: Payload) -> str:
     """The key of the issue, '' where the payload names none."""
     key = fields.text(payload, "issue", "key")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from crewlet.sources import fields
 from crewlet.sources import jira_rules as rules
 from crewlet.sources.atlassian import person
+from crewlet.sources.changes import NOTHING, change
 from crewlet.sources.fields import Payload
 
 _REST: Final = "/rest/"
@@ -25,12 +26,27 @@ def body(payload: Payload, metadata: Mapping[str, Any]) -> str:
     if rules.comment_deed(payload) in ("created", "updated"):
         said = fields.text(payload, "comment", "body")
     elif rules.event(payload) == "issue_created":
-        return fields.text(payload, "issue", "fields", "description")
+        return _described(payload)
     if rules.event(payload) != "issue_updated":
         return said
     lines = [_change(entry) for entry in rules.changes(payload)]
-    changed = "\n".join([happening(metadata), *lines]) if lines else ""
+    changed = "\n".join([happening(metadata), *lines]).rstrip("\n") if lines else ""
     return "\n\n".join(part for part in (said, changed) if part)
+
+
+def _described(payload: Payload) -> str:
+    """The description of a new issue; some deliveries have it in the change log alone."""
+    if stated := fields.text(payload, "issue", "fields", "description"):
+        return stated
+    entries = rules.changes(payload)
+    found = (fields.text(one, "toString") for one in entries if _field(one) == "description")
+    return fields.first(found)
+
+
+def lead(payload: Payload, metadata: Mapping[str, Any]) -> str:
+    """`issue updated in POC-7 (status: To Do → Done; description)`: texts by their names alone."""
+    told = [change(_field(one), *_sides(one)) for one in rules.changes(payload)]
+    return happening(metadata, "; ".join(told))
 
 
 def superseded(payload: Payload) -> bool:
@@ -56,6 +72,7 @@ def metadata(payload: Payload) -> dict[str, Any]:
         {
             "event": rules.event(payload),
             "issue_event": rules.issue_event(payload),
+            "event_type": rules.finer_event(payload),
             "issue_key": rules.identity(payload),
             "issue_id": rules.issue_id(payload),
             "project": rules.identity(payload).rpartition("-")[0],
@@ -78,19 +95,33 @@ def metadata(payload: Payload) -> dict[str, Any]:
     )
 
 
-def happening(metadata: Mapping[str, Any]) -> str:
-    """`issue updated in POC-7 (changed: status, assignee)`."""
+def happening(metadata: Mapping[str, Any], told: str = "") -> str:
+    """`issue updated in POC-7`, with what changed where that is told."""
     words = str(metadata.get("event", "")).replace("_", " ")
     place = metadata.get("issue_key", "")
     said = f"{words} in {place}" if place else words
-    changed = metadata.get("changed")
-    return f"{said} (changed: {', '.join(changed)})" if changed else said
+    return f"{said} ({told})" if told else said
+
+
+def _field(entry: Payload) -> str:
+    return fields.short(entry, "field")
+
+
+def _sides(entry: Payload) -> tuple[str, str]:
+    """What it was and what it is now: by name, else by the account's id."""
+    return (
+        fields.text(entry, "fromString") or fields.name(entry, "tmpFromAccountId"),
+        fields.text(entry, "toString") or fields.name(entry, "tmpToAccountId"),
+    )
 
 
 def _change(entry: Payload) -> str:
-    """`- status: To Do → Done`."""
-    before, after = fields.text(entry, "fromString"), fields.text(entry, "toString")
-    return f"- {fields.short(entry, 'field')}: {before or '(none)'} → {after or '(none)'}"
+    """`- status: To Do → Done`; of a text what it is now, in full and as lines of its own."""
+    before, after = _sides(entry)
+    told = change(_field(entry), before, after)
+    if told != _field(entry):
+        return f"- {told}"
+    return f"- {told} is now:\n\n{after}\n" if after.strip() else f"- {told}: {NOTHING} now"
 
 
 def _is_label(value: object) -> bool:

@@ -18,7 +18,8 @@ class Notification(Struct, frozen=True, kw_only=True):
 
     `partition_key` is `conversation_identity` or a finer cut of it; both are namespaced by
     source and empty where the payload names no conversation. `addressed` never holds the
-    sender; teams stand as `team:NAME`. `metadata` values are JSON.
+    sender; teams stand as `team:NAME`. `subject` is what the conversation is called, empty where
+    the payload does not say; `body` always says something. `metadata` values are JSON.
 
     `lead` says in one sentence what happened, and stands for the body where a later event of the
     partition supersedes it; it is empty where the body keeps its text (a comment, a message).

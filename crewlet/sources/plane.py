@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from html import unescape
 from typing import Any, Final
 
 from crewlet.sources import fields
 from crewlet.sources import plane_rules as rules
+from crewlet.sources.changes import change, is_bookkeeping, spoken
 from crewlet.sources.compose import Reading, compose, kind_of, refused
 from crewlet.sources.content import decode, header
 from crewlet.sources.fields import Payload
@@ -15,6 +17,12 @@ from crewlet.sources.notification import Parsed
 from crewlet.sources.proofs import signed
 
 _TAG: Final = re.compile(r"<[^<>]{0,2000}>")
+_END: Final = re.compile(r"<br\s{0,9}/?>|</(?:p|div|li|h[1-6]|pre|blockquote|tr)>", re.IGNORECASE)
+"""Where a line of a page ends."""
+
+_DEEDS: Final[Mapping[str, str]] = {"create": "created", "update": "updated", "delete": "deleted"}
+"""Older releases name the deed and not that it is done."""
+
 _ITEM_EVENTS: Final = frozenset({"issue", "workitem"})
 _DATES: Final = ("updated_at", "last_activity_at", "created_at")
 
@@ -49,6 +57,7 @@ class Plane:
         if not identity and rules.kind(event) in _ITEM_EVENTS:
             return [refused(self.name, event, "the payload does not name its work item")]
         facts = _metadata(event, payload)
+        happening = _happening(event, facts)
         read = Reading(
             event_type=event,
             identity=identity,
@@ -58,8 +67,8 @@ class Plane:
             superseded=rules.kind(event) in _ITEM_EVENTS and not rules.is_creation(event, payload),
             occurrence=_occurrence(event, identity, payload),
             subject=fields.short(payload, "data", "name"),
-            body=_body(event, payload),
-            happening=_happening(event, facts),
+            body=_body(event, payload, happening),
+            happening=happening,
             metadata=facts,
         )
         return [compose(self.name, read)]
@@ -76,14 +85,33 @@ def _occurrence(event: str, identity: str, payload: Payload) -> str:
     return ""
 
 
-def _body(event: str, payload: Payload) -> str:
+def _body(event: str, payload: Payload, happening: str) -> str:
     """The text that was written, '' where nothing was."""
     if comment := rules.comment(payload):
-        stripped = fields.text(comment, "comment_stripped")
-        return stripped or _TAG.sub("", fields.text(comment, "comment_html"))
-    if rules.is_creation(event, payload) or rules.field(payload) == "description":
-        return fields.text(payload, "data", "description_stripped")
+        return _plain(comment, "comment")
+    data = fields.obj(payload, "data")
+    if rules.kind(event).endswith(".link"):
+        return _link(data, happening)
+    if rules.is_creation(event, payload):
+        return _plain(data, "description")
+    if rules.field(payload) == "description" and (said := _plain(data, "description")):
+        return f"{happening}\n\n{said}"
     return ""
+
+
+def _plain(thing: Payload, text: str) -> str:
+    """A text without its markup: Plane's own reading of it still has the character references."""
+    stripped = fields.text(thing, f"{text}_stripped")
+    if not stripped.strip():
+        lines = _END.sub("\n", fields.text(thing, f"{text}_html"))
+        stripped = _TAG.sub("", lines).strip()
+    return unescape(stripped)
+
+
+def _link(data: Payload, happening: str) -> str:
+    """`workitem link created: The log https://…`."""
+    told = (fields.short(data, "title").strip(), fields.short(data, "url"))
+    return ": ".join(filter(None, (happening, " ".join(filter(None, told)))))
 
 
 def _metadata(event: str, payload: Payload) -> dict[str, Any]:
@@ -102,8 +130,8 @@ def _metadata(event: str, payload: Payload) -> dict[str, Any]:
         "priority": fields.short(data, "priority"),
         "labels": fields.names(data, ["labels"], "name"),
         "field": rules.field(payload),
-        "old_value": _value(activity, "old_value"),
-        "new_value": _value(activity, "new_value"),
+        "old_value": _value(activity, "old_value", data),
+        "new_value": _value(activity, "new_value", data),
         "changed": [name[:64] for name in list(fields.obj(payload, "previous_attributes"))[:50]],
         "comment_id": rules.uuid(rules.comment(payload), "id"),
         "access": fields.short(rules.comment(payload), "access"),
@@ -113,8 +141,14 @@ def _metadata(event: str, payload: Payload) -> dict[str, Any]:
     return fields.stated({key: rules.said(value) for key, value in stated.items()})
 
 
-def _value(activity: Payload, key: str) -> str:
-    """One side of a change where it is a short text; texts and lists of ids say little."""
+def _value(activity: Payload, key: str, data: Payload) -> str:
+    """One side of a change where it is a short text; of a list of people their names, as far as
+    the item knows them. Other lists of ids say little."""
+    people = fields.items(activity, key)
+    if people and rules.field({"activity": activity}) == "assignees":
+        named = {fields.text(one, "id"): one for one in fields.items(data, "assignees")}
+        ids = [who for who in people if isinstance(who, str)]
+        return ", ".join(fields.name(named.get(who), "display_name") or who[:64] for who in ids)
     value = fields.text(activity, key)
     return value if len(value) <= fields.MAX_TEXT and "<" not in value else ""
 
@@ -122,12 +156,12 @@ def _value(activity: Payload, key: str) -> str:
 def _happening(event: str, metadata: Mapping[str, Any]) -> str:
     """`issue updated (state: Todo → In Progress)`."""
     field = "" if event.startswith("issue_comment") else metadata.get("field", "")
-    happened = f"{rules.kind(event)}.updated" if field else event
-    words = happened.replace(".", " ").replace("_", " ")
+    deed = str(metadata.get("action", ""))
+    done = "updated" if field else _DEEDS.get(deed, deed)
+    words = f"{rules.kind(event)} {done}".replace(".", " ").replace("_", " ")
     if field:
-        sides = (str(metadata.get(key) or "(none)") for key in ("old_value", "new_value"))
-        told = f"{field}: {' → '.join(sides)}"
-        bare = "old_value" not in metadata and "new_value" not in metadata
-        return f"{words} ({field})" if bare else f"{words} ({told})"
-    changed = metadata.get("changed")
+        before, after = (str(metadata.get(key, "")) for key in ("old_value", "new_value"))
+        told = change(field, before, after) if before or after else field
+        return f"{words} ({told})"
+    changed = [spoken(name) for name in metadata.get("changed", ()) if not is_bookkeeping(name)]
     return f"{words} (changed: {', '.join(changed)})" if changed else words

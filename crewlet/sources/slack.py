@@ -118,7 +118,8 @@ def _form(kind: str, payload: Payload) -> Notification:
             metadata={"event": kind},
         )
     text = slack_actions.action_text(payload)
-    return _notification(kind, slack_actions.action(payload), text.partition("\n")[0], text)
+    reading = slack_actions.action(payload)
+    return _notification(kind, reading, slack_events.subject(reading), text)
 
 
 def _notification(event_type: str, reading: Reading, subject: str, body: str) -> Notification:

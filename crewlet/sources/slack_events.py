@@ -203,11 +203,15 @@ def _facts(event: Payload, message: Payload) -> dict[str, Any]:
 def said_in(reading: Reading) -> tuple[str, str]:
     """Subject and body of a reading whose type has no words of its own."""
     place = reading.place
-    kind = "direct message" if place.direct else "message"
-    subject = f"{kind} in {place.channel}" if place.channel else kind
     event = str(reading.facts.get("subtype") or reading.facts.get("event", ""))
     happened = event.replace("_", " ")
     otherwise = f"{happened} in {place.channel}" if place.channel else happened
     if not reading.spoken:
         return otherwise, otherwise
-    return subject, body(reading.spoken, otherwise)
+    return subject(reading), body(reading.spoken, otherwise)
+
+
+def subject(reading: Reading) -> str:
+    """Where it was said: a chat's conversations have no titles."""
+    kind = "direct message" if reading.place.direct else "message"
+    return f"{kind} in {reading.place.channel}" if reading.place.channel else kind

@@ -54,7 +54,7 @@ def test_a_single_event_is_passed_on_as_it_is() -> None:
 def test_the_earlier_ones_are_a_list_and_the_last_stands_in_full_once() -> None:
     text = digest(
         told("a", "first", sender="ann"),
-        told("b", "second", sender="ben", minute=1),
+        told("b", "second", sender="ben", minute=1, why="addressed"),
         told("c", "third\n\nwith more", sender="cat", minute=2, subject="Broken"),
     )
     assert text == (
@@ -62,13 +62,14 @@ def test_the_earlier_ones_are_a_list_and_the_last_stands_in_full_once() -> None:
         "\n"
         "These 3 messages waited together and are one piece of work. Read all of them before "
         "you do anything, and reply at most once. The earlier ones come first, in the order of "
-        "time; the latest stands below the line, in full.\n"
+        "time; the latest stands below the line, in full. "
+        "Addressed to you is what is marked `to you`.\n"
         "\n"
         "- **ann** · 2026-03-01 10:00:00 UTC · issue_comment.created\n"
         "\n"
         "  first\n"
         "\n"
-        "- **ben** · 2026-03-01 10:01:00 UTC · issue_comment.created\n"
+        "- **ben** · 2026-03-01 10:01:00 UTC · issue_comment.created · to you\n"
         "\n"
         "  second\n"
         "\n"
@@ -80,6 +81,41 @@ def test_the_earlier_ones_are_a_list_and_the_last_stands_in_full_once() -> None:
         "\n"
         "with more"
     )
+
+
+@pytest.mark.parametrize(
+    ("subjects", "heading"),
+    [
+        (("Broken", "", ""), "conversation: Broken\n"),
+        (("Old", "New", ""), "conversation: New\n"),
+        (("", "a\nb", ""), "conversation: a b\n"),
+        (("", "", ""), "conversation: github:acme/rocket#7\n"),
+    ],
+)
+def test_a_digest_is_called_as_the_latest_message_that_knows(
+    subjects: tuple[str, ...], heading: str
+) -> None:
+    known = {"conversation_identity": "github:acme/rocket#7"}
+    text = digest(*(told(str(n), subject=each, **known) for n, each in enumerate(subjects)))
+    assert text.startswith(f"## 3 messages in one {heading}")
+
+
+@pytest.mark.certifies(103)
+@pytest.mark.parametrize(
+    ("whys", "said"),
+    [
+        (("follower", "route"), "None of them is addressed to you."),
+        (("addressed", "addressed"), "All of them are addressed to you."),
+        (("addressed", "follower"), "Addressed to you is what is marked `to you`."),
+    ],
+)
+def test_a_digest_says_whether_somebody_waits_for_this_seat(
+    whys: tuple[str, ...], said: str
+) -> None:
+    text = digest(*(told(str(n), str(n), why=why) for n, why in enumerate(whys)))
+    assert text.split("\n\n")[1].endswith(f"in full. {said}")
+    heads = [line for line in text.split("\n") if " UTC · " in line]
+    assert [head.endswith(" · to you") for head in heads] == [why == "addressed" for why in whys]
 
 
 @pytest.mark.certifies(97)

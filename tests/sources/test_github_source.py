@@ -156,17 +156,26 @@ def test_the_facts_are_in_the_metadata(name: str, facts: dict[str, object]) -> N
 @pytest.mark.parametrize(
     ("name", "subject", "body"),
     [
-        ("issues__assigned.json", "The engine stalls", "It stalls on a cold start."),
+        (
+            "issues__assigned.json",
+            "The engine stalls",
+            "issue assigned in acme/rocket#7 (assignee: Octo-Dev)\n\nIt stalls on a cold start.",
+        ),
         ("issue_comment__by_bot.json", "The engine stalls", "Coverage fell. @octo-dev"),
         ("issue_comment__deleted.json", "The engine stalls", "issue comment deleted in"),
         ("pull_request__opened.json", "Warm the engine", "pull request opened in acme/rocket#9"),
         ("pull_request__closed_merged.json", "Warm the engine", "(merged)"),
-        ("pull_request_review__submitted.json", "Warm the engine", "Review: changes_requested"),
+        ("pull_request_review__submitted.json", "Warm the engine", "Review: changes requested"),
         ("issues__labeled.json", "The engine stalls", "(label: urgent)"),
-        ("check_run__completed.json", "tests", "(conclusion: failure)"),
+        (
+            "pull_request_review_comment__created.json",
+            "Warm the engine",
+            "On engine.py, line 12:\n\nWhy here? @ops-bot",
+        ),
+        ("check_run__completed.json", "", "(check: tests, conclusion: failure)"),
         ("push__branch.json", "pushed to main of acme/rocket", "- bbbbbbbbbbbb Warm it"),
         ("release__published.json", "1.0", "Flies."),
-        ("ping__organization.json", "ping in acme", "ping in acme"),
+        ("ping__organization.json", "", "ping in acme"),
     ],
 )
 def test_subject_and_body_are_what_a_person_wants_to_read(
@@ -186,11 +195,23 @@ def test_subject_and_body_are_what_a_person_wants_to_read(
         ("pull_request_review__submitted.json", ""),
         ("issues__assigned.json", "issue assigned in acme/rocket#7 (assignee: Octo-Dev)"),
         ("issues__labeled.json", "issue labeled in acme/rocket#7 (label: urgent)"),
-        ("check_run__completed.json", "check run completed in acme/rocket#9 (conclusion: failure)"),
+        (
+            "check_run__completed.json",
+            "check run completed in acme/rocket#9 (check: tests, conclusion: failure)",
+        ),
     ],
 )
 def test_what_goes_stale_has_a_lead_and_what_was_said_has_none(name: str, lead: str) -> None:
     assert own.notify(name).lead == lead
+
+
+def test_an_edit_of_the_title_alone_says_so_and_not_the_text_again() -> None:
+    value = own.payload("issues__edited_new_mention.json")
+    value["changes"] = {"title": {"from": "It stalls"}}
+    told = "issue edited in acme/rocket#7 (old title: It stalls)"
+    assert own.read("issues", value).body == told
+    value["changes"]["body"] = {"from": "hm"}
+    assert own.read("issues", value).body == "ask @lead or @octo-dev"
 
 
 def test_no_secret_of_a_hook_is_carried_along() -> None:

@@ -53,11 +53,22 @@ def shared() -> list[Delivery]:
         return []
     rows = json.loads((SHARED / "expect.json").read_text())
     return [
-        Delivery(vendor, name, _sent(vendor, name), (SHARED / path).read_bytes(), row)
+        Delivery(vendor, name, sent(vendor, name), (SHARED / path).read_bytes(), row)
         for path, row in rows.items()
         for vendor, name in [path.split("/")]
         if vendor in VENDORS
     ]
+
+
+def sent(vendor: str, name: str) -> dict[str, str]:
+    """The headers of a shared file, and the event where only the URL says it. A frame of a
+    websocket has none."""
+    known = json.loads((SHARED / vendor / "headers.json").read_text())
+    paths = SHARED / vendor / "paths.json"
+    path = json.loads(paths.read_text()).get(name, "") if paths.is_file() else ""
+    before = f"/webhooks/{vendor}/"
+    named = {PATH_EVENT: path.removeprefix(before)} if path.startswith(before) else {}
+    return {"Content-Type": "application/json", **known.get(name, {}), **named}
 
 
 def delivery(path: str) -> Delivery:
@@ -111,15 +122,6 @@ def _own(vendor: str) -> Iterator[Delivery]:
     for name, row in rows.items():
         body = (OWN / vendor / name).read_bytes()
         yield Delivery(vendor, name, row["headers"], body, row)
-
-
-def _sent(vendor: str, name: str) -> dict[str, str]:
-    """The headers of a shared file, and the event where only the URL says it."""
-    sent: dict[str, str] = json.loads((SHARED / vendor / "headers.json").read_text())[name]
-    paths = SHARED / vendor / "paths.json"
-    path = json.loads(paths.read_text()).get(name, "") if paths.is_file() else ""
-    before = f"/webhooks/{vendor}/"
-    return sent | ({PATH_EVENT: path.removeprefix(before)} if path.startswith(before) else {})
 
 
 def _called(given: Delivery, value: Any) -> list[str]:
