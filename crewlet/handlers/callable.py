@@ -49,6 +49,8 @@ class CallableHandler:
         self._function = function
         self.available: object = getattr(function, "available", None)
         """The function's own probe (crewlet.handlers.handler.probe_of), where it has one."""
+        self.provider: object = getattr(function, "provider", "")
+        """What the function calls that which it needs (handler.provider_of), where it does."""
         self._timeout_s = timeout_s
         self._on_overdue = on_overdue
         self._strays = strays if strays is not None else Strays()

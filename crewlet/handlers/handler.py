@@ -26,6 +26,9 @@ class Handler(Protocol):
 
     It may have a probe beside it, `async def available(self) -> Unavailable | None`: whether what
     it needs is there, asked while its seat is held because it was not. It should cost little.
+
+    It may say `provider: str`, the name of what it needs: where handlers of several seats have the
+    same, one that works shows that it is there, and a message that fails all the same is to blame.
     """
 
     async def __call__(self, turn: Turn) -> Outcome: ...
@@ -39,6 +42,12 @@ def probe_of(handler: Handler) -> Probe | None:
     """The handler's probe; None where it has none."""
     probe = getattr(handler, "available", None)
     return probe if callable(probe) else None
+
+
+def provider_of(handler: Handler) -> str:
+    """What the handler calls that which it needs; empty where it does not say."""
+    name = getattr(handler, "provider", "")
+    return name if isinstance(name, str) else ""
 
 
 class HandlerSpec(Protocol):

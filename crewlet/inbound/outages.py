@@ -18,10 +18,11 @@ from crewlet.company import Company, Seat
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.interruptions import LlmUnavailable
-from crewlet.handlers.handler import Handler, probe_of
+from crewlet.handlers.handler import Handler, probe_of, provider_of
 from crewlet.handlers.outcomes import raised, reason_of
 from crewlet.inbound.ids import derived_id
 from crewlet.inbound.outage import Outage, draw_of, failed, probed
+from crewlet.inbound.suspicion import Blame, Suspicions
 from crewlet.inbound.work import Brakes
 from crewlet.queue import Publisher
 from crewlet.turn import Unavailable
@@ -64,12 +65,26 @@ class Outages:
         self._clock = clock
         self._standing: dict[str, _Standing] = {}
         self._lifting: set[asyncio.Task[None]] = set()
+        self._suspicions = Suspicions()
 
     def holding(self, handle: str) -> Outage | None:
         """The outage that the seat is held for; None where there is none, or where it is over
         as far as anybody knows."""
         standing = self._standing.get(handle)
         return None if standing is None or standing.lifted else standing.outage
+
+    def blame(self, handle: str, handler: Handler, message: str) -> Blame:
+        """Who is to blame that the handler could not work this message."""
+        now = self._clock.monotonic()
+        blame = self._suspicions.failed(handle, provider_of(handler), message, now)
+        if blame != "provider":
+            log.warning("message_under_suspicion", seat=handle, message=message, blame=blame)
+        return blame
+
+    def worked(self, handle: str, handler: Handler, messages: tuple[str, ...]) -> None:
+        """The handler did work these: what it needs is there, for others too."""
+        now = self._clock.monotonic()
+        self._suspicions.worked(handle, provider_of(handler), messages, now)
 
     async def found(
         self, seat: Seat, handler: Handler, said: Unavailable, *, turn_id: str, trace: Trace
@@ -125,6 +140,10 @@ class Outages:
 
     def forget(self, handle: str) -> None:
         """The seat comes anew, or its handler does: it starts freely."""
+        self._suspicions.forget(handle)
+        self._end(handle)
+
+    def _end(self, handle: str) -> None:
         standing = self._standing.pop(handle, None)
         if standing is not None:
             standing.end()
@@ -132,6 +151,7 @@ class Outages:
     async def revised(self, _: Company) -> None:
         """The company has changed: each handler may be another one, which starts freely. A seat
         that is slow to hear of it holds up nobody."""
+        self._suspicions.clear()
         for handle in [handle for handle in self._standing if self.holding(handle) is not None]:
             self.forget(handle)
             lifting = asyncio.ensure_future(self._lift(handle))

@@ -25,7 +25,7 @@ from crewlet.events import catalogue as types
 from crewlet.events.interruptions import AgentTurnStopped
 from crewlet.events.triggers import Guard
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
-from crewlet.handlers.outcomes import TimedOut, ended_with, outcome_of, raised
+from crewlet.handlers.outcomes import TimedOut, ended_with, nak, outcome_of, raised
 from crewlet.inbound.build_turn import build_turn, is_scheduled, new_turn_id, timeout_of
 from crewlet.inbound.completions import Completions, Finishing
 from crewlet.inbound.desk import TurnDesk, asker_of
@@ -43,7 +43,9 @@ FINISHED: Final = "ack"
 STOPPED: Final = "stopped"
 ABANDONED: Final = "abandon"
 SUSPENDED: Final = "suspend"
+UNAVAILABLE: Final = "unavailable"
 
+CHOKES: Final = "the provider worked for others and fails for this message alone"
 UNDECIDED: Final = "the ledger did not say whether it recorded the turn"
 
 log = structlog.get_logger(__name__)
@@ -185,7 +187,7 @@ class TurnRun:
                 return _as_said(outcome)
             case Stopped():
                 return await self._stopped(attempt, outcome)
-        await self._services.outages.over(attempt.handle)
+        await self._got_through(attempt, outcome)
         match outcome:
             case Ack():
                 return _as_said(await self._complete(attempt, outcome))
@@ -203,18 +205,32 @@ class TurnRun:
         raise AssertionError(f"{outcome} is no outcome")
 
     async def _unavailable(self, attempt: Attempt, outcome: Unavailable) -> Ending:
-        """The mail is not to blame: the seat is held, and the mail goes back to its head. The
+        """Unless the mail is to blame, the seat is held, and the mail goes back to its head. The
         deferral lasts as long as the hold, in case the seat refused that."""
-        handler = attempt.work.handler
+        handler, outages = attempt.work.handler, self._services.outages
         assert handler is not None
-        outage = await self._services.outages.found(
+        blame = outages.blame(attempt.handle, handler, attempt.work.letters[0].id)
+        if blame == "message":
+            await outages.over(attempt.handle)
+            return _as_said(nak(f"{CHOKES}: {outcome.reason}"))
+        outage = await outages.found(
             attempt.work.seat,
             handler,
             outcome,
             turn_id=attempt.turn.turn_id,
             trace=attempt.trace,
         )
-        return Ending(Defer(outcome.reason, retry_after_s=outage.wait_s), "unavailable")
+        if blame == "unclear":  # behind what else waits, which is tried first then
+            return Ending(Nak(outcome.reason), UNAVAILABLE)
+        return Ending(Defer(outcome.reason, retry_after_s=outage.wait_s), UNAVAILABLE)
+
+    async def _got_through(self, attempt: Attempt, outcome: Outcome) -> None:
+        """The outage is over, if there was one. A failure is no proof of it for other seats."""
+        handler, letters = attempt.work.handler, attempt.work.letters
+        await self._services.outages.over(attempt.handle)
+        if handler is not None and not isinstance(outcome, Nak):
+            ids = tuple(letter.id for letter in letters)
+            self._services.outages.worked(attempt.handle, handler, ids)
 
     async def _timed_out(self, attempt: Attempt, outcome: TimedOut) -> Ending:
         """A failure like any other; that it happened by the clock is said of a schedule's turn,

@@ -168,6 +168,69 @@ def test_forty_minutes_without_a_provider_cost_no_mail(
         assert told and min(told) >= 120.0, "Retry-After is honoured"
 
 
+ONE = """
+name: Company T
+handler: {openai: {model: m, base_url: 'http://models.test/one/v1'}}
+roles:
+  - {name: Dev, handle: dev}
+  - {name: Ops, handle: ops}
+"""
+
+
+@pytest.mark.field("C08")
+@pytest.mark.certifies(145)
+def test_a_message_that_a_provider_chokes_on_becomes_a_dead_letter_and_the_rest_is_worked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It draws 500 each time; its list of models and the other seat's turns are well."""
+    init = Client.__init__
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"data": []})
+        if b"poison" in request.content:
+            return httpx.Response(500, text="tokenizer panicked")
+        return httpx.Response(200, json={"choices": [{"message": {"content": "seen"}}]})
+
+    def faked(client: Client, endpoint: Any, transport: Any = None, **options: Any) -> None:
+        init(client, endpoint, httpx.MockTransport(answer), **options)
+
+    monkeypatch.setattr(Client, "__init__", faked)
+
+    async def main() -> None:
+        broker, loop = MemoryBroker(), asyncio.get_running_loop()
+        node = Node(
+            parse_company(ONE),
+            broker=broker.client("n1"),
+            clock=LoopClock(loop),
+            web=False,
+            admin=False,
+        )
+        async with node:
+            await node.send("dev", "poison")
+            for n in range(60):
+                await node.send("ops", f"elsewhere {n}")
+                await node.send("dev", f"well {n}")
+                await asyncio.sleep(30)
+            await node.queue.flush(5)
+            (dead,) = await node.broker.dead_letters(10)
+            assert "HTTP 500" in dead.reason and "worked for others" in dead.reason
+            found = await node.broker.recent("crewlet.events.>", 99_999)
+            ends = [
+                event.read(AgentTurnCompleted)
+                for event in map(decode, (body for _, body in found))
+                if event.type == types.AGENT_TURN_COMPLETED
+            ]
+            assert Counter(end.agent_role for end in ends if end.outcome == "ack") == {
+                "dev": 60,
+                "ops": 60,
+            }
+            failed = [end for end in ends if end.outcome == "nak"]
+            assert len(failed) > 8 and {end.agent_role for end in failed} == {"dev"}
+
+    run_virtual(main)
+
+
 async def away(turn: Turn) -> Unavailable:
     """A handler that a company file names."""
     return Unavailable("HTTP 401: the key was taken back", 3600)

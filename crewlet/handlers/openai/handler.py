@@ -6,6 +6,7 @@ or with whatever kept the model from either.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -76,6 +77,7 @@ class OpenAi:
         self, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._endpoint = endpoint
+        self.provider = _provider(endpoint)
         self._client = Client(endpoint, transport)
 
     async def __call__(self, turn: Turn) -> Outcome:
@@ -95,6 +97,14 @@ class OpenAi:
         """Whether the endpoint answers again, without a turn."""
         async with self._client.http() as http:
             return await self._client.available(http)
+
+
+def _provider(endpoint: Endpoint) -> str:
+    """Two seats have the same where they ask one model, and in one name: a key may be out of
+    credit while another is not. The key itself stands in no name."""
+    key = endpoint.key.reveal() if endpoint.key is not None else ""
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return f"{endpoint.base_url} {endpoint.model} {digest}"
 
 
 async def _round(turn: Turn, choice: Choice, messages: list[Json]) -> Outcome | None:
