@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
@@ -122,6 +122,9 @@ class Desk(Protocol):
     async def ask(self, handle: str, brief: str) -> Ack:
         """See `Turn.ask`."""
 
+    def colleagues(self) -> Sequence[SeatView]:
+        """See `Turn.colleagues`. From any thread."""
+
     def checkpoint(self) -> None:
         """Raise TurnStopped where a person has asked the turn to stop. From any thread."""
 
@@ -185,6 +188,11 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
             await asyncio.get_running_loop().create_future()
         else:
             await self.desk.stopping()
+
+    def colleagues(self) -> Sequence[SeatView]:
+        """Whom this turn may ask: the other agents, those of its own unit first. Nobody where the
+        work was handed on too often, or no node runs the turn."""
+        return () if self.desk is None else self.desk.colleagues()
 
     async def ask(self, handle: str, brief: str) -> Ack:
         """Ask a colleague, and end the turn: `return await turn.ask("qa", "Is 1.2 fit to go?")`.

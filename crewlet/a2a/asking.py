@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -14,10 +14,12 @@ from crewlet.a2a import wakes
 from crewlet.a2a.channel import Channel, Withdrawn, channel_id
 from crewlet.a2a.channels import Channels
 from crewlet.a2a.closing import Closing
+from crewlet.a2a.reachable import reachable
 from crewlet.company import Company
 from crewlet.errors import AskRefused
 from crewlet.inbound.desk import Asker
 from crewlet.queue import Publisher
+from crewlet.turn import SeatView
 
 MAX_DEPTH: Final = 3
 """How often a piece of work may be handed on."""
@@ -75,6 +77,13 @@ class Asking:
             log.info("asked_before", channel=channel.id, seat=asker.handle, turn=asker.turn_id)
         return channel.id
 
+    def colleagues(self, asker: Asker) -> Sequence[SeatView]:
+        """Whom this turn may ask; nobody where its work was handed on too often."""
+        if asker.depth >= MAX_DEPTH:
+            return ()
+        near = reachable(self._company(), asker.handle)
+        return [SeatView(handle=s.handle, name=s.name, unit=s.unit, goal=s.goal) for s in near]
+
     async def _publish(self, channel: Channel) -> None:
         """As the record has it: an earlier run of the turn may have been cut off before this."""
         await self._queue.record(wakes.opened(channel))
@@ -95,7 +104,7 @@ def refusal(company: Company, asker: Asker, handle: str, brief: str) -> str:
     """Why this may not be asked, with the way out; empty where it may."""
     seat = company.seat(handle)
     if seat is None or not seat.is_agent:
-        known = ", ".join(s.handle for s in company.agents()[:KNOWN] if s.handle != asker.handle)
+        known = ", ".join(s.handle for s in reachable(company, asker.handle)[:KNOWN])
         what = "is a human, whom no turn wakes" if seat else "is no seat of this company"
         return f"{handle[:64]!r} {what}; you may ask: {known or 'nobody'}"
     if handle == asker.handle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from crewlet.errors import AskRefused, TurnStopped
 from crewlet.events import Trace
 from crewlet.inbound.ids import work_key
 from crewlet.inbound.running import Turns
-from crewlet.turn import Turn
+from crewlet.turn import SeatView, Turn
 
 
 class Asker(Struct, frozen=True, kw_only=True):
@@ -35,6 +36,9 @@ class Asks(Protocol):
         """The id of the channel that the turn's `ordinal`-th question is asked on: asked once,
         however often the turn runs. AskRefused; StoreUnavailable or a BrokerError where it is
         not known, and then it may be asked again."""
+
+    def colleagues(self, asker: Asker) -> Sequence[SeatView]:
+        """Whom the turn may ask, the nearest first."""
 
 
 class TurnDesk:
@@ -61,6 +65,9 @@ class TurnDesk:
             raise AskRefused("this node has nobody to ask: it runs without colleagues")
         channel = await self._asks.ask(self._asker, number, handle, brief)
         return Ack(answer=f"asked {handle} on channel {channel}; the answer will wake this seat")
+
+    def colleagues(self) -> Sequence[SeatView]:
+        return () if self._asks is None else self._asks.colleagues(self._asker)
 
     def checkpoint(self) -> None:
         """Called from any thread: it reads, and nothing else."""

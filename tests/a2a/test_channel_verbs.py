@@ -89,6 +89,9 @@ class Colleagues:
         self.asked.append((ordinal, handle, brief))
         return "a2a-0123456789ab"
 
+    def colleagues(self, asker: Asker) -> list[SeatView]:
+        return [SeatView(handle="ops", name="Ops")]
+
 
 def a_turn() -> Turn:
     return Turn(

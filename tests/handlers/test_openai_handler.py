@@ -23,7 +23,7 @@ from crewlet.errors import AskRefused, TurnStopped
 from crewlet.handlers import build_handler
 from crewlet.inbound.desk import Asker, Asks, TurnDesk
 from crewlet.inbound.running import RunningTurn, Turns
-from crewlet.turn import Abandon, Ack, Nak, Outcome, Turn, Unavailable
+from crewlet.turn import Abandon, Ack, Nak, Outcome, SeatView, Turn, Unavailable
 
 pytestmark = pytest.mark.certifies(275)
 
@@ -66,7 +66,7 @@ def test_the_models_text_is_the_answer() -> None:
     assert ask(models, temperature=0.5) == Ack("It was the cache.")
     (asked,) = models.seen
     assert asked["model"] == "m-1" and asked["temperature"] == 0.5
-    assert [tool["function"]["name"] for tool in asked["tools"]] == ["reply", "a2a_ask"]
+    assert [tool["function"]["name"] for tool in asked["tools"]] == ["reply"], "nobody is there"
     assert [message["role"] for message in asked["messages"]] == ["system", "user"]
     assert "please look" in asked["messages"][1]["content"]
     assert models.keys == [f"Bearer {KEY}"]
@@ -136,6 +136,9 @@ class Colleagues:
         self.asked.append((handle, brief))
         return "a2a-1"
 
+    def colleagues(self, asker: Asker) -> list[SeatView]:
+        return [SeatView(handle="qa", name="Quality", goal="Nothing ships broken")]
+
 
 def at_a_desk(asks: Asks, play: Callable[[Turn, Turns], Awaitable[Outcome]]) -> Outcome:
     async def main() -> Outcome:
@@ -165,6 +168,9 @@ def test_a_question_ends_the_turn_and_a_refused_one_is_told_to_the_model() -> No
     assert isinstance(outcome, Ack) and "asked qa" in (outcome.answer or "")
     assert colleagues.asked == [("qa", "Is 1.2 fit to go?")]
     assert models.seen[1]["messages"][3]["content"] == "refused: there is no seat nobody"
+    assert "- qa (Quality: Nothing ships broken)" in models.seen[0]["messages"][0]["content"]
+    _, tool = models.seen[0]["tools"]
+    assert tool["function"]["parameters"]["properties"]["handle"]["enum"] == ["qa"]
 
 
 @pytest.mark.certifies(147)

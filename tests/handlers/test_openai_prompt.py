@@ -6,7 +6,8 @@ import pytest
 from handler_turns import a_turn
 from msgspec import structs
 
-from crewlet.handlers.openai.prompt import HOW, opening
+from crewlet.handlers.openai.prompt import ASKING, HOW, MOST, opening
+from crewlet.handlers.openai.tools import tools_for
 from crewlet.turn import SeatView
 
 pytestmark = pytest.mark.certifies(275)
@@ -48,6 +49,36 @@ def test_several_events_are_their_digest_and_what_is_known_of_the_latest() -> No
         "Conversation github:o/r#7\n\n## 2 messages\n\n...\n\n"
         "What is known of the latest:\nnumber: 7"
     )
+
+
+def a_seat(handle: str, **more: str) -> SeatView:
+    return SeatView(handle=handle, name=handle.upper(), **more)
+
+
+def test_colleagues_are_named_with_what_they_are_there_for() -> None:
+    near = [a_seat("qa", unit="Platform", goal="Nothing\nships  broken"), a_seat("ops")]
+    system, _ = opening(a_turn(), "", near)
+    told = f"{ASKING}\n- qa (QA, Platform: Nothing ships broken)\n- ops (OPS)"
+    assert system["content"].endswith(f"{HOW}\n\n{told}")
+    _, tool = tools_for(near)
+    assert tool["function"]["parameters"]["properties"]["handle"]["enum"] == ["qa", "ops"]
+
+
+def test_of_a_large_company_the_nearest_are_told_and_anybody_may_be_named() -> None:
+    near = [a_seat(f"s{n}", goal="x" * 1000) for n in range(500)]
+    content = opening(a_turn(), "", near)[0]["content"]
+    assert "- s0 (S0: xxx" in content and f"- s{MOST} " not in content
+    assert content.endswith(f"and {500 - MOST} more, by their handles.")
+    assert len(content) < 7000
+    assert "enum" not in tools_for(near)[1]["function"]["parameters"]["properties"]["handle"]
+    exact = near[:MOST]
+    assert not opening(a_turn(), "", exact)[0]["content"].endswith("handles.")
+    assert "enum" in tools_for(exact)[1]["function"]["parameters"]["properties"]["handle"]
+
+
+def test_who_has_nobody_to_ask_is_not_told_of_asking() -> None:
+    assert [tool["function"]["name"] for tool in tools_for(())] == ["reply"]
+    assert "a2a_ask" not in opening(a_turn(), "")[0]["content"]
 
 
 def test_what_is_not_known_is_left_out() -> None:

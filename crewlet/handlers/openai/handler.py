@@ -7,17 +7,15 @@ or with whatever kept the model from either.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Final
 
 import httpx
 import msgspec
-from msgspec import Struct
 
 from crewlet.company.endpoint import Endpoint
 from crewlet.errors import AskRefused
 from crewlet.handlers.openai.client import Client
 from crewlet.handlers.openai.prompt import opening
+from crewlet.handlers.openai.tools import NAMES, Ask, Reply, tools_for
 from crewlet.handlers.openai.wire import (
     Choice,
     Json,
@@ -31,45 +29,6 @@ from crewlet.handlers.openai.wire import (
 from crewlet.turn import Abandon, Ack, Nak, Outcome, Turn, Unavailable
 
 
-class Reply(Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `reply`."""
-
-    text: str
-
-
-class Ask(Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of `a2a_ask`."""
-
-    handle: str
-    brief: str
-
-
-def _tool(name: str, about: str, **parameters: str) -> Json:
-    properties = {key: {"type": "string", "description": text} for key, text in parameters.items()}
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": list(parameters),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "function",
-        "function": {"name": name, "description": about, "parameters": schema},
-    }
-
-
-TOOLS: Final[Sequence[Json]] = (
-    _tool("reply", "Answer what came in, and end the turn.", text="The answer."),
-    _tool(
-        "a2a_ask",
-        "Ask a colleague, and end the turn: the answer will wake you.",
-        handle="The colleague's handle.",
-        brief="All that they need to know; they see nothing else.",
-    ),
-)
-NAMES: Final = "reply, a2a_ask"
-
-
 class OpenAi:
     """A handler for one endpoint; see `crewlet.handlers.Handler`. Timeouts are the caller's."""
 
@@ -81,11 +40,12 @@ class OpenAi:
         self._client = Client(endpoint, transport)
 
     async def __call__(self, turn: Turn) -> Outcome:
-        messages = opening(turn, self._endpoint.system)
+        colleagues = turn.colleagues()
+        messages, tools = opening(turn, self._endpoint.system, colleagues), tools_for(colleagues)
         async with self._client.http() as http:
             for _ in range(self._endpoint.rounds):
                 turn.checkpoint()
-                found = await self._client.complete(http, messages, TOOLS)
+                found = await self._client.complete(http, messages, tools)
                 if not isinstance(found, Choice):
                     return found
                 ended = await _round(turn, found, messages)
