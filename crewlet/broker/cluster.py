@@ -14,6 +14,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from crewlet.broker.leaf import LEAF_SECRET_VARIABLE
+from crewlet.broker.shared_secret import read_secret
+from crewlet.broker.tls import TlsSettings, checked_files
 from crewlet.errors import ConfigError
 
 SECRET_VARIABLE: Final = "CREWLET_CLUSTER_SECRET"  # noqa: S105 - its name
@@ -22,19 +25,19 @@ SIZES: Final = (1, 3, 5)
 """Two members have no majority without each other: either one stops both."""
 
 MEMBER: Final = "crewlet-member"
-"""The user that a node without data of its own dials a member as; its password is the secret."""
+"""The user that a client on another host dials a member as; its password is the secret."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]{1,253}")
 _PEER: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
-_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
 class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`peers` are the `host:port` of all members, this one among them: 1, 3 or 5. `host` and
     `port` are where this one listens for the others. `client_port`, where it is set, is where
-    it takes nodes without data of their own, on the same host. `secret` is 16 to 256 letters,
-    digits, '-' and '_'; `secret_file` holds it instead."""
+    it takes clients of other hosts, and `leaf_port` where it takes leaves (crewlet/broker/leaf.py),
+    both on the same host. `secret` is 16 to 256 letters, digits, '-' and '_'; `secret_file` holds
+    it instead; so is the leaves', `leaf_secret`. With `tls` members, and leaves, speak it."""
 
     name: str = "crewlet"
     host: str = "127.0.0.1"
@@ -43,25 +46,40 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     peers: tuple[str, ...] = ()
     secret: str = ""
     secret_file: str = ""
+    leaf_port: int = 0
+    leaf_secret: str = ""
+    leaf_secret_file: str = ""
+    tls: TlsSettings | None = None
 
     def __repr__(self) -> str:
         return f"ClusterSettings(name={self.name!r}, port={self.port}, peers={self.peers!r})"
 
 
 class Membership(Struct, frozen=True):
-    """What one server is told of its cluster. `server` is its name in it, the node's own."""
+    """What one server is told of its cluster. `server` is its name in it, the node's own;
+    `leaf_secret` is empty where it takes no leaves."""
 
     server: str
     settings: ClusterSettings
     secret: str
+    leaf_secret: str = ""
 
     def __repr__(self) -> str:
         return f"Membership(server={self.server!r})"
 
     @property
+    def routed(self) -> bool:
+        """There are others. One that waits for routes to nobody would elect no leader."""
+        return len(self.settings.peers) > 1
+
+    @property
     def route_password(self) -> str:
         """Derived, so that whoever dials as a client has not the word of a member."""
         return hashlib.sha256(f"route\0{self.secret}".encode()).hexdigest()
+
+    def files(self) -> dict[str, Path]:
+        """Of each link that its server reads, what it leads to."""
+        return self.settings.tls.paths() if self.settings.tls else {}
 
 
 def checked_cluster(cluster: ClusterSettings, replicas: int) -> None:
@@ -96,25 +114,45 @@ def checked_cluster(cluster: ClusterSettings, replicas: int) -> None:
             f"stream.cluster needs a secret that all its nodes share: set {SECRET_VARIABLE}, or "
             "name a file with stream.cluster.secret_file (openssl rand -hex 32)"
         )
+    _check_leaves(cluster)
+
+
+def _check_leaves(cluster: ClusterSettings) -> None:
+    stated = bool(cluster.leaf_secret or cluster.leaf_secret_file)
+    if cluster.leaf_port and not stated:
+        raise ConfigError(
+            f"stream.cluster.leaf_port needs a secret that leaves prove themselves by: set "
+            f"{LEAF_SECRET_VARIABLE}, or name a file with stream.cluster.leaf_secret_file"
+        )
+    if cluster.leaf_secret_file and not cluster.leaf_port:
+        raise ConfigError(
+            "stream.cluster.leaf_secret_file is set, but stream.cluster.leaf_port is not: name the "
+            "port where leaves are taken"
+        )
 
 
 def membership(cluster: ClusterSettings, node_id: str) -> Membership:
-    """With the secret read. ConfigError where there is none that can be used."""
-    secret = cluster.secret or _read(Path(cluster.secret_file))
-    if _SECRET.fullmatch(secret) is None:
+    """With the secrets read, and the files of `tls` looked at. ConfigError where one cannot be
+    used."""
+    if cluster.tls is not None:
+        checked_files(cluster.tls)
+    secret = read_secret(
+        cluster.secret,
+        cluster.secret_file,
+        key="stream.cluster.secret_file",
+        variable=SECRET_VARIABLE,
+    )
+    if not cluster.leaf_port:
+        return Membership(node_id, cluster, secret)
+    leaves = read_secret(
+        cluster.leaf_secret,
+        cluster.leaf_secret_file,
+        key="stream.cluster.leaf_secret_file",
+        variable=LEAF_SECRET_VARIABLE,
+    )
+    if leaves == secret:
         raise ConfigError(
-            f"the secret of the cluster ({cluster.secret_file or SECRET_VARIABLE}) must be 16 to "
-            "256 letters, digits, '-' and '_': openssl rand -hex 32 makes one"
+            "the secret of the leaves is the members' own: whoever has a leaf's host would have "
+            f"the word of a member; give {LEAF_SECRET_VARIABLE} another one"
         )
-    return Membership(node_id, cluster, secret)
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_mode & 0o077:
-            raise ConfigError(f"others may read stream.cluster.secret_file {path}: chmod 600 it")
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"stream.cluster.secret_file {path} cannot be read: {type(error).__name__}"
-        ) from None
+    return Membership(node_id, cluster, secret, leaves)

@@ -41,12 +41,14 @@ PING_S: Final = 5
 
 
 class Address(Struct, frozen=True):
-    """Whom to dial, as what. The secret goes nowhere but into the connection."""
+    """Whom to dial, as what. The secret goes nowhere but into the connection. `domain` is that of
+    the JetStream behind a server that has none of its own (crewlet/broker/domain.py)."""
 
     servers: tuple[str, ...]
     name: str = "crewlet"
     user: str | None = None
     password: str | None = None
+    domain: str = ""
 
     def __repr__(self) -> str:
         return f"Address(name={self.name!r})"

@@ -7,19 +7,18 @@ that is started again on the folder goes on from there.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from crewlet.broker.server_log import LogTail
 
 LOOK_S: Final = 2.0
 """How often it is looked for."""
 
 ROOM_BYTES: Final = 64 * 2**20
 """Enough for the largest message several times over; of a small disk a quarter is enough."""
-
-MOST_READ: Final = 256 * 1024
 
 _FULL: Final = ("no space left on device", "disk quota exceeded", "out of space")
 
@@ -43,31 +42,14 @@ class DiskWatch:
         folder: Path,
         usage: Callable[[Path], tuple[int, int, int]] = shutil.disk_usage,
     ) -> None:
-        self._log = log
+        self._log = LogTail(log)
         self._folder = folder
         self._usage = usage
-        self._read_to = _size(log)
         self.full = False
 
     def look(self) -> Finding:
         """What is new; reads a few kilobytes of a log at most."""
         total, _, free = self._usage(self._folder)
-        found = finding(self._new_lines(), was_full=self.full, free=free, total=total)
+        found = finding(self._log.new_lines().lower(), was_full=self.full, free=free, total=total)
         self.full = found in ("full", "still full")
         return found
-
-    def _new_lines(self) -> str:
-        size = _size(self._log)
-        begin = 0 if size < self._read_to else max(self._read_to, size - MOST_READ)
-        self._read_to = size
-        with contextlib.suppress(OSError), self._log.open("rb") as file:
-            file.seek(begin)
-            return file.read(size - begin).decode(errors="replace").lower()
-        return ""
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -23,8 +23,14 @@ from crewlet.broker import launch, server_files
 from crewlet.broker.cluster import Membership
 from crewlet.broker.dial import Address
 from crewlet.broker.disk import LOOK_S, DiskWatch
+from crewlet.broker.leaf import LeafLink
+from crewlet.broker.peer_trouble import PeerTrouble
+from crewlet.broker.server_config import Plan, configuration
+from crewlet.broker.server_files import LOG
+from crewlet.broker.server_log import LogTail
 from crewlet.broker.settings import Sync
 from crewlet.broker.store_lock import StoreLock
+from crewlet.broker.tls import link_files
 from crewlet.errors import BrokerRefused
 
 log = structlog.get_logger(__name__)
@@ -46,7 +52,7 @@ class EmbeddedServer:
     """One nats-server on one folder, kept running between `start` and `stop`.
 
     `sync` None keeps everything in memory; the folder then holds run files only. `member` makes
-    it one of a cluster. The child
+    it one of a cluster, `leaf` one that keeps no streams and carries to those that do. The child
     dies with the thread that called `start` (a rule of PDEATHSIG): let that be the main one.
     `on_moved` is told the new address when a restarted server could not have its old port.
     """
@@ -57,12 +63,12 @@ class EmbeddedServer:
         *,
         sync: Sync | None = "always",
         member: Membership | None = None,
+        leaf: LeafLink | None = None,
         on_moved: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = folder
-        self._sync = sync
-        self._member = member
         self._password = secrets.token_hex(32)
+        self._plan = Plan(USER, self._password, sync, member, leaf)
         self._lock = StoreLock(folder)
         self._program: Path | None = None
         self._child: asyncio.subprocess.Process | None = None
@@ -75,8 +81,13 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        host = server_files.listens_on(self._member)
+        host = self._plan.host
         return f"nats://{'127.0.0.1' if host in _ANYWHERE else host}:{self._port}"
+
+    @property
+    def log(self) -> Path:
+        """What the child says of itself."""
+        return self._folder / LOG
 
     @property
     def address(self) -> Address:
@@ -128,10 +139,12 @@ class EmbeddedServer:
         server_files.prepare_folder(self._folder)
         await self._lock.take()
         try:
+            if self._plan.member is not None and self._plan.member.routed:
+                server_files.check_store(self._folder)
             server_files.clean(self._folder)
             self._program = server_files.find_program()
             await server_files.check_version(self._program)
-            await self._spawn(self._wanted_port)
+            await self._spawn(self._plan.wanted_port)
         except BaseException:
             await self._end()
             raise
@@ -149,14 +162,10 @@ class EmbeddedServer:
     async def _spawn(self, port: int) -> None:
         """Start a child and wait until it answers; no child is left when that fails."""
         server_files.clean(self._folder)
-        server_files.write_config(
-            self._folder,
-            port=port,
-            user=USER,
-            password=self._password,
-            sync=self._sync,
-            member=self._member,
-        )
+        for part in (self._plan.member, self._plan.leaf):
+            if part is not None:
+                link_files(self._folder, part.files())
+        server_files.write_config(self._folder, configuration(self._plan, port))
         self._child = await self._fork()
         try:
             self._port = await self._ready(self._child)
@@ -167,11 +176,6 @@ class EmbeddedServer:
         finally:
             # The server has read it, or never will.
             (self._folder / server_files.CONFIG).unlink(missing_ok=True)
-
-    @property
-    def _wanted_port(self) -> int:
-        """Any, unless others have to find it."""
-        return (self._member.settings.client_port if self._member else 0) or -1
 
     async def _fork(self) -> asyncio.subprocess.Process:
         output = os.open(
@@ -221,11 +225,13 @@ class EmbeddedServer:
     async def _outlived(self, child: asyncio.subprocess.Process) -> int:
         """The child's code when it has ended. One that met a full disk is ended when there is
         room again: it writes nothing more by itself."""
-        disk = DiskWatch(self._folder / server_files.LOG, self._folder)
+        disk, peers = DiskWatch(self.log, self._folder), PeerTrouble(LogTail(self.log))
         ended = asyncio.ensure_future(child.wait())
         try:
             while not ended.done():
                 await asyncio.wait({ended}, timeout=LOOK_S)
+                for host, words in peers.look(time.monotonic()):
+                    log.warning("broker_peer_trouble", peer=host, reason=words)
                 match disk.look():
                     case "full":
                         log.critical(
@@ -246,7 +252,7 @@ class EmbeddedServer:
         old, delay_s = self._port, BACKOFF_S[0]
         for attempt in range(1_000_000):
             try:
-                await self._spawn(old if attempt % 2 == 0 else self._wanted_port)
+                await self._spawn(old if attempt % 2 == 0 else self._plan.wanted_port)
             except (BrokerRefused, OSError) as error:
                 log.error("broker_server_down", error=str(error), again_in_s=delay_s)
                 await asyncio.sleep(delay_s if attempt else 0)

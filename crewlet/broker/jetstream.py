@@ -96,6 +96,7 @@ class JetStreamBroker:
         self._pulls = Pulls()
         self._elections = Elections(self._wire, self._pulls)
         self._replicas = replicas
+        self._leaves = False
         self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
         self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
 
@@ -147,7 +148,8 @@ class JetStreamBroker:
 
     async def _provision(self) -> None:
         with _in_words_of_the_port():
-            await self._api.call("INFO", wait_s=PROBE_S)
+            info = await self._api.call("INFO", wait_s=PROBE_S)
+            self._leaves = bool(info.get("domain"))  # else nobody behind a leaf could reach it
             await self._topology.provision()
             for bucket in BUCKETS:
                 await self._topology.ensure_bucket(bucket)
@@ -183,6 +185,7 @@ class JetStreamBroker:
             care=self._repairs,
             expiry_s=EXPIRY_S if self._exclusive else SHARED_EXPIRY_S,
             replicated=self._topology.replicated,
+            leaves=self._leaves,
         )
         self._pulls.add(pull)
         self._repairs.attached(pull)
@@ -352,7 +355,7 @@ class JetStreamBroker:
                 if pull.abandoned:
                     return
                 await self._settler.settle(delivery, HandBack())
-            if pull.replicated:
+            if pull.distant:
                 await pull.mend()
         except (NotLive, Unavailable):
             log.warning("broker_hand_back_failed", mailbox=str(pull.mailbox), of=len(deliveries))

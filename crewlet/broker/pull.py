@@ -8,6 +8,7 @@ subscription, with a barrier behind which nothing can still be on its way (docs/
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from typing import Final, Protocol
@@ -48,6 +49,10 @@ LATE_S: Final = 1.0
 """How long a message may come after the status that ends its pull: where a mailbox has replicas,
 it is sent once a majority knows of it, and the status overtakes it (measured)."""
 
+YOUNG_S: Final = 2.3
+"""A server that takes leaves hands mail to a pull for its first 2 s whether anybody listens or not
+(nats-server 2.15.1: read, and measured); the rest is for the request's way there."""
+
 PAUSE_S: Final = (0.05, 0.15)
 ID_HEADER: Final = "Nats-Msg-Id"
 
@@ -87,6 +92,7 @@ class Pull:
         care: Care,
         expiry_s: tuple[float, float] = SHARED_EXPIRY_S,
         replicated: bool = False,
+        leaves: bool = False,
     ) -> None:
         self._wire = wire
         self._mailbox = mailbox
@@ -105,7 +111,10 @@ class Pull:
         self._care = care
         self._expiry_s = expiry_s
         self._broken = False
-        self.replicated = replicated
+        self._leaves = leaves
+        self._young_until = 0.0
+        self._over_there = asyncio.Event()
+        self.distant = replicated or leaves
         self.fetching = False
         self.released = False
         self.abandoned = False
@@ -154,6 +163,7 @@ class Pull:
     async def mend(self) -> None:
         """Have handed back what may have been lost on its way to us, if anything may."""
         if self._broken and self._wire.connected:
+            await self._grown()
             self._broken = False
             self._broken = not await self._care.repair(self) or self._broken
 
@@ -237,6 +247,9 @@ class Pull:
         expiry_s = min(left_s, _with_others(random.uniform(least_s, most_s)))  # noqa: S311
         self._wire.send(self._subject, self._request(expiry_s), f"{self._inbox}.{self._number}")
         self._wire.flush()
+        if self._leaves:
+            self._young_until = time.monotonic() + YOUNG_S
+            self._over_there.clear()
         reason = await self._wait(expiry_s + GRACE_S)
         if reason in ("", "lost"):
             await self.quiet()
@@ -265,6 +278,7 @@ class Pull:
             self._end.set_result(reason)
 
     async def _take_route(self) -> None:
+        await self._grown()
         route, self._route = self._route, None
         if route is None:
             return
@@ -275,20 +289,30 @@ class Pull:
             complete = False
         # A server that lived and did not answer may have sent more than we have seen.
         # With replicas it may also have given a message that no majority knew of yet, and that
-        # was sent to nobody afterwards (measured).
-        self._broken |= self._wire.connected and (self.replicated or not complete)
+        # was sent to nobody afterwards (measured); behind a leaf, one that was on its way to us.
+        self._broken |= self._wire.connected and (self.distant or not complete)
+
+    async def _grown(self) -> None:
+        """Returns when the last pull takes nothing without its route: the server has ended it, or
+        it is old enough."""
+        left_s = self._young_until - time.monotonic()
+        if left_s > 0 and not self._over_there.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over_there.wait(), left_s)
 
     def _deliver(self, message: Message) -> None:
         """Inside the read loop: a message of the pull, or the status that ends it."""
         if receipts.is_receipt(message.reply):
             self._arrived.append(_delivery(self._mailbox, message))
             if len(self._arrived) >= self._wanted:
+                self._over_there.set()
                 self._ended("full")
         elif message.subject.endswith(f".{self._number}"):
             self._told(message)
 
     def _told(self, message: Message) -> None:
         """The pull is over, once all has come that it was given."""
+        self._over_there.set()
         if self._end is None or self._end.done():
             return
         number, reason = self._number, _reason(message)

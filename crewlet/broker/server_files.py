@@ -1,8 +1,4 @@
-"""The files of an embedded server: its program, its configuration, its port.
-
-Every path in the configuration is relative to the folder that the server runs in, so that no
-user's path, however long or quoted, has to survive nats-server's configuration syntax.
-"""
+"""The files of an embedded server: its program, its configuration, its port."""
 
 from __future__ import annotations
 
@@ -18,9 +14,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from crewlet.broker.cluster import MEMBER, Membership
-from crewlet.broker.dial import HEADROOM_BYTES, RECORD_BYTES
-from crewlet.broker.settings import Sync
 from crewlet.errors import BrokerRefused
 
 PROGRAM: Final = "nats-server"
@@ -32,40 +25,6 @@ CONFIG: Final = f"{RUN}/nats.conf"
 OUTPUT: Final = f"{RUN}/nats-server.out"
 SCRATCH: Final = f"{RUN}/scratch"
 LOG: Final = f"{RUN}/nats-server.log"
-
-_TEMPLATE: Final = """\
-host: "{host}"
-port: {port}
-ports_file_dir: "{run}"
-logfile: "{log}"
-logfile_size_limit: 8388608
-logfile_max_num: 3
-max_payload: {max_payload}
-max_pending: 268435456
-ping_interval: "5s"
-ping_max: 2
-authorization {{
-  users: [{users}]
-}}
-jetstream {{
-  store_dir: "{store}"
-  sync_interval: {sync}
-}}
-"""
-# A client that was stopped is let go of after 15 s: until then its parked pulls swallow mail.
-
-_CLUSTER: Final = """\
-server_name: "{server}"
-cluster {{
-  name: "{name}"
-  host: "{host}"
-  port: {port}
-  # What the others' clients dial is theirs: its credentials are of another boot.
-  no_advertise: true
-  authorization {{ user: "{user}", password: "{password}", timeout: 5 }}
-  routes: [{routes}]
-}}
-"""
 
 
 def find_program() -> Path:
@@ -107,54 +66,13 @@ async def check_version(program: Path) -> None:
         )
 
 
-def write_config(
-    folder: Path,
-    *,
-    port: int,
-    user: str,
-    password: str,
-    sync: Sync | None,
-    member: Membership | None = None,
-) -> None:
-    """`sync` None keeps nothing: streams live in memory and the folder is scratch."""
-    users = {user: password}
-    if member is not None and member.settings.client_port:
-        users[MEMBER] = member.secret
-    text = _TEMPLATE.format(
-        host=listens_on(member),
-        port=port,
-        run=RUN,
-        log=LOG,
-        max_payload=RECORD_BYTES + 4 * HEADROOM_BYTES,
-        users=", ".join(f'{{user: "{one}", password: "{its}"}}' for one, its in users.items()),
-        store=SCRATCH if sync is None else ".",
-        sync="always" if sync == "always" else '"2m"',
-    )
-    if member is not None:
-        text += _cluster(member)
+def write_config(folder: Path, text: str) -> None:
+    """Where only we may read it."""
     path = folder / CONFIG
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
-
-
-def listens_on(member: Membership | None) -> str:
-    """Where clients reach the server: this machine only, unless nodes without data dial it."""
-    return member.settings.host if member and member.settings.client_port else "127.0.0.1"
-
-
-def _cluster(member: Membership) -> str:
-    settings, password = member.settings, member.route_password
-    return _CLUSTER.format(
-        server=member.server,
-        name=settings.name,
-        host=settings.host,
-        port=settings.port,
-        user=MEMBER,
-        password=password,
-        routes=", ".join(f'"nats-route://{MEMBER}:{password}@{peer}"' for peer in settings.peers),
-    )
 
 
 def prepare_folder(folder: Path) -> None:
@@ -163,6 +81,17 @@ def prepare_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     run.mkdir(exist_ok=True, mode=0o700)
     run.chmod(0o700)
+
+
+def check_store(folder: Path) -> None:
+    """BrokerRefused for what a server alone has kept: as a member of several it would begin anew
+    beside it, without a word, and the mail would be gone from sight (measured)."""
+    kept, shared = folder / "jetstream" / "$G" / "streams", folder / "jetstream" / "$SYS" / "_js_"
+    if kept.is_dir() and any(kept.iterdir()) and not shared.is_dir():
+        raise BrokerRefused(
+            f"{folder} has the mail of a broker that was alone, and a cluster would begin without "
+            "it: work it off with the old settings, then give this member another stream.store_dir"
+        )
 
 
 def clean(folder: Path) -> None:

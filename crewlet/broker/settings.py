@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from crewlet.broker.cluster import ClusterSettings, checked_cluster
+from crewlet.broker.leaf import LeafSettings, checked_leaf
 from crewlet.errors import ConfigError
 
 Kind = Literal["embedded", "nats", "memory"]
@@ -30,7 +31,8 @@ class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     nats-server's own default: faster, and a power loss takes what was acknowledged since).
     `url` belongs to `type: nats`; several
     servers are separated by commas. `replicas` is how many of them hold each message. With
-    `cluster` the embedded brokers of several nodes are one (docs/guide/fleet.md).
+    `cluster` the embedded brokers of several nodes are one, with `leaf` this one's keeps nothing
+    and carries to theirs (docs/guide/fleet.md).
     """
 
     type: Kind = "embedded"
@@ -40,11 +42,19 @@ class StreamSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     replicas: int = 1
     event_retention_hours: int = EVENT_RETENTION_HOURS
     cluster: ClusterSettings | None = None
+    leaf: LeafSettings | None = None
 
     @property
     def folder(self) -> str:
         """Where an embedded broker keeps its files; empty where it keeps none."""
+        if self.leaf is not None:
+            return ""
         return STORE if self.store_dir is None else self.store_dir
+
+    @property
+    def alone(self) -> bool:
+        """Nobody else can reach this broker: it is in this process, or its child's own."""
+        return self.type != "nats" and self.cluster is None and self.leaf is None
 
 
 def checked(settings: StreamSettings) -> StreamSettings:
@@ -73,20 +83,41 @@ def _check_place(settings: StreamSettings) -> None:
             f"stream.store_dir is set, but stream.type is {settings.type}: "
             "only an embedded broker keeps files"
         )
-    if settings.cluster is not None:
+    if settings.leaf is not None:
+        _check_leaf(settings, settings.leaf)
+    elif settings.cluster is not None:
         _check_cluster(settings, settings.cluster)
     elif settings.type != "nats" and settings.replicas != 1:
         raise ConfigError(
-            "stream.replicas needs a cluster: write stream.cluster with its peers, or set "
-            "stream.type to nats"
+            "stream.replicas needs a cluster: write stream.cluster with its peers, stream.leaf "
+            "with the members' addresses, or set stream.type to nats"
         )
+
+
+def _check_leaf(settings: StreamSettings, leaf: LeafSettings) -> None:
+    if settings.type != "embedded":
+        raise ConfigError(
+            f"stream.leaf is set, but stream.type is {settings.type}: a leaf is an embedded "
+            "server; leave stream.type out"
+        )
+    if settings.cluster is not None:
+        raise ConfigError(
+            "stream.leaf and stream.cluster are both set: a leaf keeps no streams and is no "
+            "member; leave one of them out"
+        )
+    if settings.store_dir is not None:
+        raise ConfigError(
+            "stream.store_dir is set, but a leaf (stream.leaf) keeps no streams: leave it out; "
+            "the members keep all mail"
+        )
+    checked_leaf(leaf)
 
 
 def _check_cluster(settings: StreamSettings, cluster: ClusterSettings) -> None:
     if settings.type != "embedded":
         raise ConfigError(
             f"stream.cluster is set, but stream.type is {settings.type}: only embedded brokers "
-            "form one; a node without data of its own names the members in stream.url"
+            "form one; a node without data of its own is a leaf of them (stream.leaf)"
         )
     if not settings.folder:
         raise ConfigError(

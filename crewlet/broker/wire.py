@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.protocol import command
 
 from actors.ports import NotLive, TooLarge, Unavailable
+from crewlet.broker.asked import Asked, Question
 from crewlet.broker.dial import (
     HEADROOM_BYTES,
     RECORD_BYTES,
@@ -33,6 +35,7 @@ from crewlet.broker.dial import (
     dial,
     hang_up,
 )
+from crewlet.broker.domain import addressed
 from crewlet.broker.outgoing import queue, take_back, take_back_all, write, write_or_wait
 from crewlet.broker.route import Deliver, Message, Route, header_block, status
 from crewlet.errors import BrokerRefused
@@ -54,16 +57,6 @@ SOON_S: Final = 0.002
 with a pull, which takes all of them along in one write."""
 
 
-class _Question:
-    """A request that waits for its answer."""
-
-    __slots__ = ("answer", "sent")
-
-    def __init__(self, answer: asyncio.Future[Message]) -> None:
-        self.answer = answer
-        self.sent = b""
-
-
 class Wire:
     """A connection that comes back for ever, until `close`.
 
@@ -78,7 +71,8 @@ class Wire:
         self._routes: dict[int, Route] = {}
         self._numbers = itertools.count(1)
         self._barriers: set[asyncio.Future[None]] = set()
-        self._questions: dict[str, _Question] = {}
+        self._asked = Asked()
+        self._linked = True
         self._inbox = f"_INBOX.{secrets.token_hex(12)}"
         self._gone: asyncio.Future[None] | None = None
         self._redialing: asyncio.Task[None] | None = None
@@ -89,7 +83,8 @@ class Wire:
 
     @property
     def connected(self) -> bool:
-        return self._live and self._client is not None and self._client.is_connected
+        client = self._client
+        return self._live and self._linked and client is not None and client.is_connected
 
     @property
     def body_limit(self) -> int:
@@ -101,12 +96,12 @@ class Wire:
         """Connect for the first time: the errors are those of `dial`."""
         self._adopt(await dial(self._address, self._hooks(), wait_s))
         self._live = True
-        self.route(f"{self._inbox}.*", self._answered)
+        self.route(f"{self._inbox}.*", self._asked.answered)
 
     async def close(self) -> None:
         """Leave; every waiting request fails with NotLive. What was sent is flushed."""
         self._live = False
-        self._fail(NotLive("this client of the broker was stopped"), lambda _: True)
+        self._asked.fail(NotLive("this client of the broker was stopped"))
         if self._redialing is not None:
             self._redialing.cancel()
             await asyncio.wait({self._redialing}, timeout=3)
@@ -124,9 +119,7 @@ class Wire:
 
     def set_servers(self, servers: list[str]) -> None:
         """Dial these from now on: an embedded server came back on another port."""
-        self._address = Address(
-            tuple(servers), self._address.name, self._address.user, self._address.password
-        )
+        self._address = replace(self._address, servers=tuple(servers))
         if self._client is not None:
             self._client.set_server_pool(servers)
 
@@ -147,6 +140,7 @@ class Wire:
         client = self._current()
         if len(body) > self.body_limit:
             raise TooLarge(f"{len(body)} bytes: a message may have {self.body_limit}")
+        subject = addressed(subject, self._address.domain)
         if headers:
             block = header_block(headers)
             if len(block) > HEADROOM_BYTES:
@@ -191,16 +185,15 @@ class Wire:
         """The answer. Unavailable after `wait_s`, or when the connection broke (the effect is
         unknown); NoResponders where nobody serves the subject; or the errors of `send`."""
         token, loop = str(next(self._numbers)), asyncio.get_running_loop()
-        question = _Question(loop.create_future())
-        question.sent = self.send(subject, body, f"{self._inbox}.{token}", headers)
-        self._questions[token] = question
+        sent = self.send(subject, body, f"{self._inbox}.{token}", headers)
+        question = self._asked.new(token, sent)
         # The deadline ends the question, not the task: that costs half of asyncio.timeout.
         deadline = loop.call_later(wait_s, self._late, question, wait_s)
         try:
             answer = await question.answer
         finally:
             deadline.cancel()
-            del self._questions[token]
+            self._asked.forget(token)
         if status(answer) == "503":
             raise NoResponders("nobody at the broker serves this request")
         return answer
@@ -325,21 +318,11 @@ class Wire:
         for route in routes:
             self._attach(client, route)
 
-    def _answered(self, message: Message) -> None:
-        question = self._questions.get(message.subject.rpartition(".")[2])
-        if question is not None and not question.answer.done():
-            question.answer.set_result(message)
-
-    def _late(self, question: _Question, wait_s: float) -> None:
+    def _late(self, question: Question, wait_s: float) -> None:
         if not question.answer.done():
             self.forget(question.sent)
             late = Unavailable(f"the broker did not answer within {wait_s:.1f} s")
             question.answer.set_exception(late)
-
-    def _fail(self, error: Exception, concerns: Callable[[_Question], bool]) -> None:
-        for question in list(self._questions.values()):
-            if not question.answer.done() and concerns(question):
-                question.answer.set_exception(error)
 
     # -- what the connection says ----------------------------------------------------------
 
@@ -347,20 +330,33 @@ class Wire:
         return Hooks(self._heard_down, self._heard_up, self._heard_closed)
 
     async def _heard_down(self) -> None:
+        self._went_down()
+
+    async def _heard_up(self) -> None:
+        if self._linked:
+            self._came_up()
+
+    def set_linked(self, linked: bool) -> None:
+        """A leaf's own connection to the members broke, or came back: to us as ours would. Its
+        server answers all the same, and what cannot leave it, nobody serves."""
+        before, self._linked = self.connected, linked
+        if before and not linked:
+            self._went_down()
+        elif self.connected and not before:
+            self._came_up()
+
+    def _went_down(self) -> None:
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(None)
         if not self._live or self._client is None:
             return
         log.warning("broker_disconnected")
         # What was written can no longer be answered; what still waits will be sent.
-        queued = {id(data) for data in self._client._pending}
-        self._fail(
-            Unavailable("the connection broke before the broker answered"),
-            lambda question: id(question.sent) not in queued,
-        )
+        queued = self._client._pending
+        self._asked.fail(Unavailable("the connection broke before the broker answered"), queued)
         self._tell(self.on_down)
 
-    async def _heard_up(self) -> None:
+    def _came_up(self) -> None:
         log.info("broker_reconnected")
         self._tell(self.on_up)
 
@@ -368,7 +364,7 @@ class Wire:
         """nats-py gives up for good on an error of the server that it did not foresee."""
         if self._live and (self._redialing is None or self._redialing.done()):
             self._client = None
-            self._fail(Unavailable("the broker closed the connection"), lambda _: True)
+            self._asked.fail(Unavailable("the broker closed the connection"))
             self._redialing = asyncio.create_task(self._redial())
 
     async def _redial(self) -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final
 
 from msgspec import Struct, convert, field
 
 from actors.machines.timing import LONGEST_TTL_S, Timing, scaled
 from crewlet.broker import settings as stream
 from crewlet.broker.cluster import SECRET_VARIABLE
+from crewlet.broker.leaf import LEAF_SECRET_VARIABLE
 from crewlet.broker.settings import StreamSettings
 from crewlet.company.key import Key, Section
 from crewlet.company.load import read_source
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, shown
 from crewlet.company.record import Reader, Record
+from crewlet.company.stream_keys import STREAM_SECTIONS
 from crewlet.company.yaml import read_yaml
 from crewlet.errors import ConfigError
 from crewlet.topics import is_handle
@@ -103,91 +105,6 @@ _LEASE: Final = {
     ),
 }
 
-_STREAM: Final = {
-    "type": Key(
-        shape="line",
-        default="embedded",
-        choices=get_args(stream.Kind),
-        example="nats",
-        about="A broker of this node's own, a NATS server elsewhere, or one in memory.",
-    ),
-    "store_dir": Key(
-        shape="line",
-        default="stream",
-        example="/var/lib/acme/stream",
-        may_be_empty=True,
-        about="Folder of an embedded broker, below the data folder; '' keeps mail in memory.",
-    ),
-    "sync": Key(
-        shape="line",
-        default="always",
-        choices=get_args(stream.Sync),
-        example="interval",
-        about="When an acknowledged write is on the disk: at once, or within two minutes.",
-    ),
-    "url": Key(
-        shape="line",
-        example="nats://${NATS_HOST}:4222",
-        about="The servers of `type: nats`, separated by commas.",
-    ),
-    "replicas": Key(
-        shape="integer",
-        default="1",
-        minimum=1,
-        maximum=5,
-        example="3",
-        about="Servers that hold each message: 1, 3 or 5.",
-    ),
-    "event_retention_hours": Key(
-        shape="integer",
-        default="720",
-        minimum=1,
-        maximum=87600,
-        example="168",
-        about="How long the record of events is kept.",
-    ),
-    "cluster": Key(
-        shape="table", of="cluster", about="Embedded brokers of several nodes that form one."
-    ),
-}
-
-_CLUSTER: Final = {
-    "name": Key(shape="line", default="crewlet", example="acme", about="The cluster's name."),
-    "host": Key(
-        shape="line",
-        default="127.0.0.1",
-        example="10.0.0.1",
-        about="Address where this member listens for the others.",
-    ),
-    "port": Key(
-        shape="integer",
-        default="6222",
-        minimum=1,
-        maximum=65535,
-        example="6301",
-        about="Port where this member listens for the others.",
-    ),
-    "client_port": Key(
-        shape="integer",
-        default="0",
-        minimum=0,
-        maximum=65535,
-        example="4222",
-        about="Port for nodes without data of their own, on the same address; 0 takes none.",
-    ),
-    "peers": Key(
-        shape="lines",
-        example="[node-1:6222, node-2:6222, node-3:6222]",
-        about="All members, this one included: 1, 3 or 5.",
-    ),
-    "secret_file": Key(
-        shape="line",
-        default="CREWLET_CLUSTER_SECRET",
-        example="/etc/crewlet/cluster.secret",
-        about="File with the secret that all members share; else the variable holds it.",
-    ),
-}
-
 _API: Final = {
     "host": Key(shape="line", default="127.0.0.1", example="::1", about="Address to bind."),
     "port": Key(
@@ -227,8 +144,7 @@ _NODE: Final = {
 
 NODE_SECTIONS: Final[Mapping[str, Section]] = {
     "node file": _NODE_FILE,
-    "stream": _STREAM,
-    "cluster": _CLUSTER,
+    **STREAM_SECTIONS,
     "api": _API,
     "node": _NODE,
     "lease": _LEASE,
@@ -267,7 +183,7 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
     api, node = record.record("api") or nothing, record.record("node") or nothing
     return NodeSettings(
         debug=record.flag("debug"),
-        stream=_stream(record, env, report),
+        stream=_stream(record, node.lines("roles"), env, report),
         api=ApiSettings(host=api.line("host") or "127.0.0.1", port=int(api.number("port", 8400))),
         node=NodeIdentity(
             id=_node_id(node, env, report),
@@ -280,21 +196,56 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
     )
 
 
-def _stream(record: Record, env: Mapping[str, str], report: Report) -> StreamSettings:
+def _stream(
+    record: Record, roles: tuple[str, ...], env: Mapping[str, str], report: Report
+) -> StreamSettings:
     block = record.record("stream")
-    if block is None:
+    values = {} if block is None else _stream_values(block, env)
+    if report:
         return StreamSettings()
-    values, cluster = dict(block.values), block.record("cluster")
-    if cluster is not None:
-        secret = "" if cluster.line("secret_file") else env.get(SECRET_VARIABLE, "")
-        values["cluster"] = {**cluster.values, "secret": secret}
     settings = convert(values, StreamSettings)
-    if not report:
-        try:
-            return stream.checked(settings)
-        except ConfigError as error:
-            report.add(block.mark, "stream", str(error))
+    try:
+        _check_roles(settings, roles)
+        return stream.checked(settings)
+    except ConfigError as error:
+        report.add((block or record).mark, "stream", str(error))
     return settings
+
+
+def _stream_values(block: Record, env: Mapping[str, str]) -> dict[str, Any]:
+    """The file's, and the secrets that the environment holds."""
+    values, cluster, leaf = dict(block.values), block.record("cluster"), block.record("leaf")
+    leaves = env.get(LEAF_SECRET_VARIABLE, "")
+    if cluster is not None:
+        values["cluster"] = {
+            **_nested(cluster, "tls"),
+            "secret": "" if cluster.line("secret_file") else env.get(SECRET_VARIABLE, ""),
+            "leaf_secret": "" if cluster.line("leaf_secret_file") else leaves,
+        }
+    if leaf is not None:
+        values["leaf"] = {**leaf.values, "secret": "" if leaf.line("secret_file") else leaves}
+    return values
+
+
+def _nested(record: Record, word: str) -> dict[str, Any]:
+    """The values of a table, with those of a table in it."""
+    inner = record.record(word)
+    return dict(record.values) if inner is None else {**record.values, word: dict(inner.values)}
+
+
+def _check_roles(settings: StreamSettings, roles: tuple[str, ...]) -> None:
+    """A node with `data` keeps streams, and one without carries to those that do."""
+    if settings.leaf is not None and "data" in roles:
+        raise ConfigError(
+            "node.roles names data, but a leaf (stream.leaf) keeps no streams: leave data out, or "
+            "write stream.cluster instead"
+        )
+    embedded = settings.type == "embedded" and settings.leaf is None
+    if embedded and roles and "data" not in roles:
+        raise ConfigError(
+            "node.roles does not name data, but an embedded broker keeps streams: add data, or "
+            "make this node a leaf of the members (stream.leaf.urls)"
+        )
 
 
 def _lease(record: Record, report: Report) -> Timing:

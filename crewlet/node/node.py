@@ -372,8 +372,7 @@ class Node:
     @property
     def _alone(self) -> bool:
         """Nobody else can reach this broker: it is in this process, or its child."""
-        stream = self.settings.stream
-        return stream.type != "nats" and stream.cluster is None
+        return self.settings.stream.alone
 
     def _has(self, role: str) -> bool:
         """A node of no stated role has all of them."""

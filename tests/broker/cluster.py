@@ -15,6 +15,7 @@ from crewlet.broker.cluster import ClusterSettings, membership
 from crewlet.broker.dial import Address
 from crewlet.broker.embedded import EmbeddedServer
 from crewlet.broker.jetstream import JetStreamBroker
+from crewlet.broker.tls import TlsSettings
 
 T = TypeVar("T")
 
@@ -35,13 +36,15 @@ def free_ports(number: int) -> list[int]:
 
 
 class Cluster:
-    """The members `node-1` to `node-3`, their folders below `folder`."""
+    """The members `node-1` to `node-3`, their folders below `folder`; `signed` makes what each
+    proves itself with."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, signed: Callable[[str], TlsSettings] | None = None) -> None:
         ports = free_ports(6)
         self.folder = folder
         self.peers = tuple(f"127.0.0.1:{port}" for port in ports[:3])
         self.client_ports = ports[3:]
+        self.signed = signed
         self.servers = [self.server(f"node-{at + 1}", at) for at in range(3)]
 
     def server(self, name: str, at: int) -> EmbeddedServer:
@@ -51,7 +54,12 @@ class Cluster:
     def other(self, name: str, port: int, secret: str, client_port: int = 0) -> EmbeddedServer:
         """Somebody who knows where the members are."""
         settings = ClusterSettings(
-            name="test", port=port, client_port=client_port, peers=self.peers, secret=secret
+            name="test",
+            port=port,
+            client_port=client_port,
+            peers=self.peers,
+            secret=secret,
+            tls=self.signed(name) if self.signed is not None else None,
         )
         member = membership(settings, name)
         return EmbeddedServer(self.folder / name, sync="interval", member=member)

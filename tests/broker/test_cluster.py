@@ -17,9 +17,10 @@ from crewlet.broker import names, patience, server_files
 from crewlet.broker.cluster import ClusterSettings, membership
 from crewlet.broker.jetstream import JetStreamBroker
 from crewlet.broker.opening import open_broker
+from crewlet.broker.server_config import Plan, configuration
 from crewlet.broker.settings import StreamSettings
 from crewlet.coordination.store import CLAIMS, LEASES, Conflict
-from crewlet.errors import ConfigError, StoreUnavailable
+from crewlet.errors import BrokerRefused, ConfigError, StoreUnavailable
 from tests.broker.cluster import SECRET, Cluster, answered, client_of, free_ports, stop_all
 from tests.broker.real import bodies, box, done, eventually, freeze, send, serving, until
 
@@ -287,13 +288,27 @@ def test_a_stranger_is_no_member(runner: asyncio.Runner, cluster: Cluster) -> No
     runner.run(play())
 
 
+@pytest.mark.certifies(9)
+def test_a_store_of_one_alone_is_no_member_s(tmp_path: Path) -> None:
+    """The cluster would begin without what it keeps."""
+
+    async def play() -> None:
+        cluster = Cluster(tmp_path)
+        async with serving(tmp_path / "node-1") as alone:
+            client = alone.client()
+            await client.start()
+            await client.stop()
+        with pytest.raises(BrokerRefused, match="store_dir"):
+            await cluster.servers[0].start()
+
+    asyncio.run(play())
+
+
 def test_the_configuration_is_ours_alone(tmp_path: Path) -> None:
     server_files.prepare_folder(tmp_path)
     cluster = ClusterSettings(peers=("a:1", "b:1", "c:1"), secret=SECRET)
     member = membership(cluster, "node-1")
-    server_files.write_config(
-        tmp_path, port=-1, user="u", password="p", sync="always", member=member
-    )
+    server_files.write_config(tmp_path, configuration(Plan("u", "p", member=member), -1))
     path = tmp_path / server_files.CONFIG
     text = path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -301,6 +316,7 @@ def test_the_configuration_is_ours_alone(tmp_path: Path) -> None:
     assert SECRET not in text and text.count(member.route_password) == 4
     assert "no_advertise: true" in text and 'server_name: "node-1"' in text
     assert 'ping_interval: "5s"\nping_max: 2' in text
+    assert "leafnodes" not in text and "domain" not in text, "leaves were let in unasked"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from crewlet.broker import embedded, server_files
 from crewlet.broker.dial import Address
 from crewlet.broker.embedded import EmbeddedServer
 from crewlet.broker.opening import open_broker
+from crewlet.broker.server_config import Plan, configuration
 from crewlet.broker.settings import StreamSettings
 from crewlet.broker.wire import Wire
 from crewlet.errors import BrokerRefused, NodeRefused
@@ -73,7 +74,7 @@ def test_the_configuration_is_readable_by_nobody_else_while_it_exists(tmp_path: 
     server_files.prepare_folder(tmp_path)
     old = os.umask(0)
     try:
-        server_files.write_config(tmp_path, port=-1, user="u", password="p", sync="always")
+        server_files.write_config(tmp_path, configuration(Plan("u", "p"), -1))
     finally:
         os.umask(old)
     path = tmp_path / server_files.CONFIG

@@ -91,12 +91,13 @@ def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
 def test_the_configuration_is_private_while_it_is_there(tmp_path: Path) -> None:
     """It lives for some milliseconds: written here by the same words, and looked at."""
     from crewlet.broker import server_files
+    from crewlet.broker.server_config import Plan, configuration
 
     before = os.umask(0)
     try:
         folder = tmp_path / "broker"
         server_files.prepare_folder(folder)
-        server_files.write_config(folder, port=-1, user="u", password="p", sync="always")
+        server_files.write_config(folder, configuration(Plan("u", "p"), -1))
     finally:
         os.umask(before)
     assert _mode(folder) == 0o700 and _mode(folder / "run") == 0o700
