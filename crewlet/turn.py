@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from actors.delivery import Ack, Defer, Nak
 from crewlet.errors import AskRefused
+from crewlet.events.work_items import Basis, WorkItem
 
 __all__ = [
     "Abandon",
@@ -135,6 +136,8 @@ class Desk(Protocol):
 class Turn(Struct, frozen=True, kw_only=True, dict=True):
     """What a handler is asked to do, once per conversation and drain.
 
+    `work_item` is what the turn is charged to, None where nothing names one, and
+    `work_item_basis` the rule that did.
     `digest` is the text of several events as one piece of work, empty where there is only one.
     `addressed` and `recon` are set where they are of any event. The delegation is that of the event
     that stands deepest in a chain of seats waking one another: 0 where a person or a webhook
@@ -149,6 +152,8 @@ class Turn(Struct, frozen=True, kw_only=True, dict=True):
     company: str
     conversation: Conversation
     events: tuple[TurnEvent, ...]
+    work_item: WorkItem | None = None
+    work_item_basis: Basis | None = None
     digest: str = ""
     addressed: bool = True
     recon: bool = False

@@ -66,6 +66,7 @@ class Asking:
             turn_id=asker.turn_id,
             work_key=asker.work_key,
             asked_in=asker.conversation,
+            work_item=asker.work_item,
         )
         channel, is_new = await self._channels.open(wanted)
         reached("after_channel_opened")

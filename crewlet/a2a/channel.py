@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from crewlet.errors import ReplyRefused
 from crewlet.events import Trace
+from crewlet.events.work_items import WorkItem
 
 _ID: Final = re.compile(r"a2a-[0-9a-f]{12}")
 
@@ -42,9 +43,10 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """The record. `depth` and `chain` are those of the request; `turn_id`, `work_key` and
-    `asked_in` (a conversation) those of the turn that asked. What was said is kept until it has
-    been handed on, and no longer. `announced`: its end is in the record of events."""
+    """The record. `depth` and `chain` are those of the request; `turn_id`, `work_key`,
+    `asked_in` (a conversation) and `work_item` those of the turn that asked. What was said is
+    kept until it has been handed on, and no longer. `announced`: its end is in the record of
+    events."""
 
     id: str
     asker: str
@@ -57,6 +59,7 @@ class Channel(Struct, frozen=True, kw_only=True):
     turn_id: str
     work_key: str
     asked_in: str = ""
+    work_item: WorkItem | None = None
     state: State = "open"
     reply: Reply | None = None
     reason: str = ""

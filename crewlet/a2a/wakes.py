@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec import UNSET
+
 from crewlet.a2a.channel import Channel
 from crewlet.events import Event
 from crewlet.events import catalogue as types
@@ -85,6 +87,7 @@ def request(channel: Channel) -> Event:
         sender=channel.asker,
         recipient=channel.target,
         text=channel.brief,
+        work_item=channel.work_item or UNSET,
     )
     return Event.new(
         types.A2A_REQUEST,
@@ -113,6 +116,7 @@ def message(channel: Channel) -> Event:
         question=channel.brief,
         asked_in=channel.asked_in,
         failed=not reply.by,
+        work_item=channel.work_item or UNSET,
     )
     return Event.new(
         types.A2A_MESSAGE,

@@ -112,8 +112,9 @@ Exit codes: 0 all of them, 4 some of them, 3 none of them.
 def replay(letters: Sequence[str], every: bool, dry_run: bool, data: Path, out: Output) -> int:
     """Give dead letters a new life, once each.
 
-    The same event gets a new message, counted from zero. A letter that was replayed before is
-    left alone and says so.
+    The same event gets a new message, counted from zero. An ID is that of a letter or of its
+    event. A letter that was replayed before is left alone and says so; of an event that a turn
+    finished or gave up you are told which.
     """
     ids = _chosen(letters, every, data)
     rows = list(ask(data, "dlq.replay", {"ids": ids, "dry_run": dry_run})) if ids else []

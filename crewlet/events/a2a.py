@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from crewlet.events.work_items import WorkItem
 
 
 class A2ARequest(Struct, frozen=True, kw_only=True):
-    """The wake of the seat that is asked: its turn's final text is the answer."""
+    """The wake of the seat that is asked: its turn's final text is the answer. `work_item` is
+    what the asking turn is charged to."""
 
     channel_id: str
     sender: str
     recipient: str
     text: str
+    work_item: WorkItem | UnsetType = UNSET
 
 
 class A2AMessage(Struct, frozen=True, kw_only=True):
@@ -35,6 +39,7 @@ class A2AMessage(Struct, frozen=True, kw_only=True):
     question: str = ""
     asked_in: str = ""
     failed: bool = False
+    work_item: WorkItem | UnsetType = UNSET
 
 
 class A2AChannelOpened(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from crewlet.events.work_items import WorkItem
 
 
 class RunSaid(Struct, frozen=True, kw_only=True):
@@ -48,7 +50,8 @@ class RunAnswered(Struct, frozen=True, kw_only=True):
 
 class RunEnded(Struct, frozen=True, kw_only=True):
     """The run is over. `text` is its result, or why it failed; `turn_id` is the turn that was
-    suspended, under which the seat goes on, and `triggers` what that turn has been for so far."""
+    suspended, under which the seat goes on, and `triggers` what that turn has been for so far.
+    `work_item` is what it is charged to."""
 
     agent_id: str
     agent_role: str
@@ -57,3 +60,4 @@ class RunEnded(Struct, frozen=True, kw_only=True):
     text: str
     conversation_key: str = ""
     triggers: tuple[str, ...] = ()
+    work_item: WorkItem | UnsetType = UNSET

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
+
+from crewlet.events.work_items import Basis, WorkItem
 
 
 class TaskAssigned(Struct, frozen=True, kw_only=True):
@@ -50,8 +52,10 @@ class TurnTriggerSkipped(Struct, frozen=True, kw_only=True):
 
 
 class AgentTurnStarted(Struct, frozen=True, kw_only=True):
-    """`triggers` are the ids of the events that the turn is for. `resumed`: the turn had suspended
-    under this id, and goes on with the end of its run."""
+    """`triggers` are the ids of the events that the turn is for; `woken_by` is whoever the latest
+    is of (a seat's handle, else the sender), `woken_as` its type at its source. `resumed`: the turn
+    had suspended under this id, and goes on with the end of its run. `work_item` is what it is
+    charged to, absent where nothing names one, and `work_item_basis` the rule that did."""
 
     turn_id: str
     agent_id: str
@@ -59,7 +63,11 @@ class AgentTurnStarted(Struct, frozen=True, kw_only=True):
     triggers: tuple[str, ...]
     conversation_key: str = ""
     attempt: int = 1
+    woken_by: str = ""
+    woken_as: str = ""
     resumed: bool = False
+    work_item: WorkItem | UnsetType = UNSET
+    work_item_basis: Basis | UnsetType = UNSET
 
 
 class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
@@ -80,6 +88,7 @@ class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
     stopped: bool = False
     suspended: str | None = None
     duration_s: float = 0.0
+    work_item: WorkItem | UnsetType = UNSET
 
 
 class RawWebhook(Struct, frozen=True, kw_only=True):

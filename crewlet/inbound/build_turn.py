@@ -9,6 +9,7 @@ from crewlet.company import Seat
 from crewlet.events import Trace
 from crewlet.events import catalogue as types
 from crewlet.events.fresh import new_id
+from crewlet.inbound.charging import charge_of
 from crewlet.inbound.coalesce import Trigger
 from crewlet.inbound.constituent import Constituent
 from crewlet.inbound.letters import conversation_identity, event_of, partition_key
@@ -33,6 +34,7 @@ def build_turn(
     """One turn for the letters of one conversation, in their order, and the trigger of them."""
     first = event_of(letters[0])
     stated = [letter.headroom for letter in letters if letter.headroom is not None]
+    charge = charge_of(trigger.constituents)
     pairs = zip(letters, trigger.constituents, strict=True)
     return Turn(
         turn_id=turn_id or new_turn_id(),
@@ -43,6 +45,8 @@ def build_turn(
             conversation_identity=conversation_identity(first),
         ),
         events=tuple(_turn_event(letter, one) for letter, one in pairs),
+        work_item=charge.work_item,
+        work_item_basis=charge.basis,
         digest=trigger.digest,
         recon=trigger.recon,
         addressed=trigger.addressed,

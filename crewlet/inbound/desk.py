@@ -12,6 +12,7 @@ from msgspec import Struct
 from actors.delivery import Ack
 from crewlet.errors import AskRefused, TurnStopped
 from crewlet.events import Trace
+from crewlet.events.work_items import WorkItem
 from crewlet.inbound.ids import work_key
 from crewlet.inbound.running import Turns
 from crewlet.turn import SeatView, Turn
@@ -27,6 +28,7 @@ class Asker(Struct, frozen=True, kw_only=True):
     chain: tuple[str, ...]
     trace: Trace
     conversation: str = ""
+    work_item: WorkItem | None = None
 
 
 class Asks(Protocol):
@@ -91,4 +93,5 @@ def asker_of(turn: Turn, trace: Trace) -> Asker:
         chain=turn.delegation_chain,
         trace=trace,
         conversation=turn.conversation.conversation_identity,
+        work_item=turn.work_item,
     )

@@ -52,7 +52,7 @@ class Ledger:
         return await self._row(seat, event_id) is not None
 
     async def _row(self, seat: str, event_id: str) -> Worked | None:
-        entry = await self._store.get(LEDGER, _key(seat, event_id))
+        entry = await self._store.get(LEDGER, ledger_key(seat, event_id))
         if entry is None:
             return None
         try:
@@ -84,7 +84,7 @@ class Ledger:
             await self._fenced(seat, rows, fence)
 
     async def _fenced(self, seat: str, rows: Sequence[Worked], fence: Fence) -> None:
-        left = {_key(seat, row.event_id): msgspec.json.encode(row) for row in rows}
+        left = {ledger_key(seat, row.event_id): msgspec.json.encode(row) for row in rows}
         while left:
             try:
                 await self._store.record(LEDGER, left, fence)
@@ -99,14 +99,14 @@ class Ledger:
 
     async def _write(self, seat: str, row: Worked) -> None:
         try:
-            key = _key(seat, row.event_id)
+            key = ledger_key(seat, row.event_id)
             await self._store.create(LEDGER, key, msgspec.json.encode(row))
         except Conflict:
             log.info("ledger_row_exists", seat=seat, event_id=row.event_id)
 
     async def forget(self, seat: str, event_id: str) -> None:
         """An operator replays the event: it may be worked once more."""
-        await self._store.delete(LEDGER, _key(seat, event_id))
+        await self._store.delete(LEDGER, ledger_key(seat, event_id))
 
 
 def message_key(message: str) -> str:
@@ -115,6 +115,6 @@ def message_key(message: str) -> str:
     return f"message:{message}" if message else ""
 
 
-def _key(seat: str, event_id: str) -> str:
-    """An event id is whatever its publisher chose; a key is not."""
+def ledger_key(seat: str, event_id: str) -> str:
+    """The key of a row. An event id is whatever its publisher chose; a key is not."""
     return f"{seat}.{hashlib.sha256(event_id.encode()).hexdigest()[:32]}"

@@ -74,6 +74,7 @@ class Suspending:
             traceparent=turn.traceparent,
             depth=turn.delegation_depth,
             chain=turn.delegation_chain,
+            work_item=turn.work_item,
         )
         return await self._services.runs.open(work.seat.handle, run_id, origin)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from actors.delivery import Ack, Defer, Nak
 from actors.delivery import Outcome as Settled
@@ -124,7 +124,7 @@ class TurnRun:
         )
         turns.started(running, attempt.desk)
         try:
-            await self._record(types.AGENT_TURN_STARTED, attempt.trace, _started(attempt))
+            await self._record(types.AGENT_TURN_STARTED, attempt.trace, _started(attempt, running))
             reached("before_turn")
             outcome = await self._handled(attempt)
             reached("after_effect")
@@ -331,6 +331,7 @@ class TurnRun:
             suspended=ending.run_id or None,
             stopped=ending.stopped,
             duration_s=(now - attempt.started).total_seconds(),
+            work_item=turn.work_item or UNSET,
         )
         trace = attempt.trace.child()
         return Event.new(types.AGENT_TURN_COMPLETED, at=now, trace=trace, body=body)
@@ -371,7 +372,7 @@ def _as_said(settled: Settled) -> Ending:
     return Ending(settled, type(settled).__name__.lower())
 
 
-def _started(attempt: Attempt) -> AgentTurnStarted:
+def _started(attempt: Attempt, running: RunningTurn) -> AgentTurnStarted:
     turn, seat = attempt.turn, attempt.work.seat
     return AgentTurnStarted(
         turn_id=turn.turn_id,
@@ -380,5 +381,9 @@ def _started(attempt: Attempt) -> AgentTurnStarted:
         triggers=tuple(event.id for event in turn.events),
         conversation_key=turn.conversation.conversation_identity,
         attempt=turn.attempt,
+        woken_by=running.woken_by,
+        woken_as=turn.events[-1].event_type,
+        work_item=turn.work_item or UNSET,
+        work_item_basis=turn.work_item_basis or UNSET,
         resumed=turn.turn_id == _resumed(attempt.work),
     )

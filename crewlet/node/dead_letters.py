@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +14,10 @@ from crewlet.broker.port import CompanyBroker, DeadLetter
 from crewlet.errors import CorruptEvent
 from crewlet.events import Event, decode
 from crewlet.inbound.constituent import whatever_of
-from crewlet.inbound.ledger import Ledger, message_key
+from crewlet.inbound.ledger import Ledger, Worked, ledger_key, message_key
+
+SEARCHED: Final = 100_000
+"""Dead letters among which an event is looked for: `dlq replay --all` reads as many."""
 
 
 class LetterRow(Struct, frozen=True, kw_only=True):
@@ -67,27 +71,67 @@ def shown(letter: DeadLetter) -> dict[str, Any]:
     return row
 
 
-async def replay(broker: CompanyBroker, ledger: Ledger, id: str, *, dry_run: bool) -> ReplayRow:
-    """Give a dead letter a new life: the same event and trace, a new message, counted from
-    zero. It leaves the list only once the broker has stored the copy; what the ledger holds
-    against it is forgotten, since an operator asked for it."""
-    letter = await broker.dead_letter(id)
+async def replay(
+    broker: CompanyBroker, ledger: Ledger, id: str, *, dry_run: bool, seats: Iterable[str] = ()
+) -> ReplayRow:
+    """Give a dead letter, by its id or its event's, a new life: the same event and trace, a new
+    message, counted from zero. It leaves the list only once the broker has stored the copy; what
+    the ledger holds against it is forgotten first, since an operator asked for it: raises
+    StoreUnavailable where it cannot be, and nothing is published then. An event that is no dead
+    letter is refused with what the ledger of `seats` says of it."""
+    letter = await broker.dead_letter(id) or await _letter_of(broker, id)
     if letter is None:
-        return ReplayRow(id=id, note="no such dead letter: it was replayed, dropped or never was")
-    event = _event(letter)
-    row = ReplayRow(id=id, event_id=event.id if event else "", message_id=_new_life(letter))
+        return ReplayRow(id=id, note=await _refusal(ledger, id, seats))
+    event, topic = _event(letter), letter.mailbox.topic
+    row = ReplayRow(id=letter.id, event_id=event.id if event else "", message_id=_new_life(letter))
+    held = _held_against(letter, event)
     if dry_run:
-        return msgspec.structs.replace(row, note=f"would go to {letter.mailbox.topic}")
-    handle = topics.handle_of(letter.mailbox.topic)
-    if event is not None and handle is not None:
-        await ledger.forget(handle, event.id)
-        if message := message_key(whatever_of(event).message):
-            await ledger.forget(handle, message)
-    receipt = await broker.publish(letter.mailbox.topic, letter.body, message_id=row.message_id)
-    await broker.drop_dead_letter(id)
+        known = [await ledger.worked(seat, [key]) for seat, key in held]
+        notes = [f"; to be forgotten: {_told(row)}" for rows in known for row in rows.values()]
+        return msgspec.structs.replace(row, note=f"would go to {topic}{''.join(notes)}")
+    for seat, key in held:
+        await ledger.forget(seat, key)
+    receipt = await broker.publish(topic, letter.body, message_id=row.message_id)
+    await broker.drop_dead_letter(letter.id)
     if receipt.duplicate:
         return msgspec.structs.replace(row, note="it was replayed a moment ago")
-    return msgspec.structs.replace(row, replayed=True, note=f"to {letter.mailbox.topic}")
+    return msgspec.structs.replace(row, replayed=True, note=f"to {topic}")
+
+
+async def _letter_of(broker: CompanyBroker, event_id: str) -> DeadLetter | None:
+    """The dead letter of an event: records and logs name the event, not the letter."""
+    for letter in await broker.dead_letters(SEARCHED):
+        event = _event(letter)
+        if event is not None and event.id == event_id:
+            return letter
+    return None
+
+
+async def _refusal(ledger: Ledger, id: str, seats: Iterable[str]) -> str:
+    """Why there is nothing to replay. A trigger that a turn finished or gave up is settled, and
+    its text is not kept here: whoever wants it done sends it again."""
+    for seat in seats:
+        if row := (await ledger.worked(seat, [id])).get(id):
+            return (
+                f"no dead letter: {_told(row)}, as the ledger's row {ledger_key(seat, id)} says; "
+                f'`crewlet send {seat} "..."` asks anew'
+            )
+    return "no such dead letter: it was replayed, dropped or never was"
+
+
+def _held_against(letter: DeadLetter, event: Event | None) -> list[tuple[str, str]]:
+    """The rows of the ledger that would stop its new life: of the event, and of the message
+    that a turn was shown in its thread."""
+    handle = topics.handle_of(letter.mailbox.topic)
+    if event is None or handle is None:
+        return []
+    keys = (event.id, message_key(whatever_of(event).message))
+    return [(handle, key) for key in keys if key]
+
+
+def _told(row: Worked) -> str:
+    at = f"{row.completed_at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"turn {row.turn_id} on {row.node} was done with it at {at}"
 
 
 def _new_life(letter: DeadLetter) -> str:

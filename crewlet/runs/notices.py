@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from crewlet.events import Event, Trace, decode
 from crewlet.events import catalogue as types
@@ -63,7 +63,8 @@ def answered(run: Run, reply: Reply, at: datetime) -> Event:
 def ended(run: Run, end: Notice) -> Event:
     """On record, and as the seat's inbox gets it."""
     event_type = types.RUN_FAILED if run.state is State.FAILED else types.RUN_COMPLETED
-    body = RunEnded(**_of(run), text=end.text, triggers=run.origin.triggers)
+    item = run.origin.work_item or UNSET
+    body = RunEnded(**_of(run), text=end.text, triggers=run.origin.triggers, work_item=item)
     return _event(event_type, run, body, end.at, end.id, "ended")
 
 

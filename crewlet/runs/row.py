@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from crewlet.errors import CrewletError
+from crewlet.events.work_items import WorkItem
 
 
 class IllegalInput(CrewletError):
@@ -58,7 +59,8 @@ class Reply(Struct, frozen=True):
 
 class Origin(Struct, frozen=True, kw_only=True):
     """The turn that suspended, where, and under which epoch of its seat. `depth` and `chain` are
-    how often its work was handed on before: a run does not begin that count anew."""
+    how often its work was handed on before: a run does not begin that count anew, and stays with
+    the `work_item` of its turn."""
 
     turn_id: str
     node: str = ""
@@ -70,6 +72,7 @@ class Origin(Struct, frozen=True, kw_only=True):
     traceparent: str = ""
     depth: int = 0
     chain: tuple[str, ...] = ()
+    work_item: WorkItem | None = None
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -25,13 +25,15 @@ from crewlet.events.types import TaskAssigned
 from tests.end_to_end.commands import crewlet, nats_server, node_file
 from tests.end_to_end.harness import Company, until
 
+DECLINE = """open(os.environ["CREWLET_OUTCOME"], "w").write('{"type": "abandon", "reason": "-"}')"""
 
-def _task(text: str) -> Event:
+
+def _task(text: str, **extras: str) -> Event:
     return Event.new(
         types.TASK_ASSIGNED,
         at=datetime.now(UTC),
         trace=Trace.root(),
-        payload={"recipient_handle": "dev"},
+        payload={"recipient_handle": "dev", **extras},
         body=TaskAssigned(handle="dev", text=text),
     )
 
@@ -106,6 +108,42 @@ def test_a_dead_letter_from_its_failure_to_its_second_life(tmp_path: Path, url: 
         assert _json(company, "dlq", "list") == []
         node.idle()
         assert len(company.lines("start")) == 2, "nothing runs a third time"
+
+
+@pytest.mark.field("C02")
+@pytest.mark.certifies(90, 94, 97, 180)
+def test_those_of_one_trigger_run_again_and_what_is_given_up_then_is_refused_by_name(
+    tmp_path: Path, url: str
+) -> None:
+    company = Company(tmp_path)
+    thread = {"partition_key": "chat:C1", "conversation_identity": "chat:C1"}
+    tasks = [_task(f"fail {n}", **thread) for n in range(2)]
+    ids = sorted(task.id for task in tasks)
+    asyncio.run(_spent(url, tasks))
+    settings = node_file(company, f"stream: {{type: nats, url: '{url}'}}\n")
+    with company.running(*settings) as node:
+        until(lambda: len(_json(company, "dlq", "list")) == 2, why="both are buried")
+        dry = _json(company, "dlq", "replay", "--all", "--dry-run")
+        assert [row["replayed"] for row in dry] == [False, False]
+        assert len(_json(company, "dlq", "list")) == 2
+        recorder = tmp_path / "recorder.py"
+        recorder.write_text(recorder.read_text().replace('sys.exit("told to fail")', DECLINE))
+        again = _json(company, "dlq", "replay", *ids)
+        assert [row["replayed"] for row in again] == [True, True], "by the ids of their events"
+        until(lambda: sorted(_worked(company)) == ids, why="their second life is given up")
+        node.idle()
+        turns = {id: row["turn"] for row in company.lines("end") for id in row["events"]}
+        assert _json(company, "dlq", "list") == []
+        refused = _json(company, "dlq", "replay", *ids, code=3)
+        for row in refused:
+            assert not row["replayed"] and turns[row["id"]] in row["note"]
+            assert "the ledger's row dev." in row["note"]
+        node.idle()
+        assert sorted(_worked(company)) == ids, "nothing runs a third time"
+
+
+def _worked(company: Company) -> list[str]:
+    return [id for row in company.lines("end") for id in row["events"]]
 
 
 @pytest.mark.certifies(31)

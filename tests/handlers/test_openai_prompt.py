@@ -6,6 +6,7 @@ import pytest
 from handler_turns import a_turn
 from msgspec import structs
 
+from crewlet.events.work_items import WorkItem
 from crewlet.handlers.openai.prompt import ASKING, HOW, MOST, opening
 from crewlet.handlers.openai.tools import tools_for
 from crewlet.turn import SeatView
@@ -88,3 +89,15 @@ def test_what_is_not_known_is_left_out() -> None:
     system, user = opening(structs.replace(turn, events=(bare,), conversation=nowhere), "")
     assert system["content"] == f"You are Dev (handle dev) at acme.\n\n{HOW}"
     assert user["content"] == "## external_notification, 2026-11-30 09:00:00 UTC"
+
+
+@pytest.mark.certifies(167)
+def test_a_colleagues_question_says_what_it_is_about() -> None:
+    """It has no conversation of its own; one that has says so by its name."""
+    turn = a_turn()
+    item = WorkItem(backend="jira", id="POC-7", key="POC-7", project="POC")
+    nowhere = structs.replace(turn.conversation, conversation_identity="")
+    asked = structs.replace(turn, work_item=item, work_item_basis="asked_by", conversation=nowhere)
+    assert opening(asked, "")[1]["content"].startswith("This is about jira POC-7\n\n## ")
+    charged = structs.replace(turn, work_item=item, work_item_basis="trigger")
+    assert opening(charged, "")[1] == opening(turn, "")[1]

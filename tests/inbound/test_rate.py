@@ -171,7 +171,9 @@ def test_a_delivery_that_is_routed_again_takes_nobody_elses_place() -> None:
         publish, blocked = MemoryClient.publish, topics.inbox("triage")
 
         class Choosy(MemoryClient):
-            async def publish(self, topic: str, body: bytes, *, message_id: str) -> Any:
+            async def publish(
+                self, topic: str, body: bytes, *, message_id: str, within_s: float | None = None
+            ) -> Any:
                 if topic == blocked:
                     raise TooLarge("not this one")
                 return await publish(self, topic, body, message_id=message_id)

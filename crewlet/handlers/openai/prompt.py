@@ -58,6 +58,8 @@ def _colleagues(colleagues: Sequence[SeatView]) -> Iterator[str]:
 def _what(turn: Turn) -> Iterator[str]:
     if identity := turn.conversation.conversation_identity:
         yield f"Conversation {identity}"
+    elif turn.work_item is not None:
+        yield f"This is about {turn.work_item}"
     if turn.digest:
         yield turn.digest
         if facts := list(_facts(turn.events[-1].metadata)):

@@ -59,8 +59,11 @@ class LetterVerbs:
 
     async def replay(self, args: Replay, caller: Caller) -> Rows:
         node = self._node
+        seats = tuple(seat.handle for seat in node.company.seats)
         for id in args.ids:
-            yield await dead_letters.replay(node.broker, node.ledger, id, dry_run=args.dry_run)
+            yield await dead_letters.replay(
+                node.broker, node.ledger, id, dry_run=args.dry_run, seats=seats
+            )
 
     async def drop(self, args: Drop, caller: Caller) -> Rows:
         for id in args.ids:
