@@ -37,21 +37,31 @@ def free_ports(number: int) -> list[int]:
 
 class Cluster:
     """The members `node-1` to `node-3`, their folders below `folder`; `signed` makes what each
-    proves itself with."""
+    proves itself with, and by `leaf_secret` they take leaves."""
 
-    def __init__(self, folder: Path, signed: Callable[[str], TlsSettings] | None = None) -> None:
-        ports = free_ports(6)
+    def __init__(
+        self,
+        folder: Path,
+        signed: Callable[[str], TlsSettings] | None = None,
+        leaf_secret: str = "",
+    ) -> None:
+        ports = free_ports(9)
         self.folder = folder
         self.peers = tuple(f"127.0.0.1:{port}" for port in ports[:3])
-        self.client_ports = ports[3:]
+        self.client_ports = ports[3:6]
+        self.leaf_ports = ports[6:]
+        self.leaf_secret = leaf_secret
         self.signed = signed
         self.servers = [self.server(f"node-{at + 1}", at) for at in range(3)]
 
     def server(self, name: str, at: int) -> EmbeddedServer:
         port = int(self.peers[at].rpartition(":")[2])
-        return self.other(name, port, SECRET, self.client_ports[at])
+        leaf_port = self.leaf_ports[at] if self.leaf_secret else 0
+        return self.other(name, port, SECRET, self.client_ports[at], leaf_port)
 
-    def other(self, name: str, port: int, secret: str, client_port: int = 0) -> EmbeddedServer:
+    def other(
+        self, name: str, port: int, secret: str, client_port: int = 0, leaf_port: int = 0
+    ) -> EmbeddedServer:
         """Somebody who knows where the members are."""
         settings = ClusterSettings(
             name="test",
@@ -59,6 +69,8 @@ class Cluster:
             client_port=client_port,
             peers=self.peers,
             secret=secret,
+            leaf_port=leaf_port,
+            leaf_secret=self.leaf_secret,
             tls=self.signed(name) if self.signed is not None else None,
         )
         member = membership(settings, name)
