@@ -16,6 +16,9 @@ from crewlet.events import Event, decode
 from crewlet.inbound.constituent import whatever_of
 from crewlet.inbound.ledger import Ledger, Worked, ledger_key, message_key
 
+PEEKED: Final = 100
+"""Messages of a mailbox among which a copy is looked for: all that a look may show."""
+
 SEARCHED: Final = 100_000
 """Dead letters among which an event is looked for: `dlq replay --all` reads as many."""
 
@@ -89,13 +92,39 @@ async def replay(
         known = [await ledger.worked(seat, [key]) for seat, key in held]
         notes = [f"; to be forgotten: {_told(row)}" for rows in known for row in rows.values()]
         return msgspec.structs.replace(row, note=f"would go to {topic}{''.join(notes)}")
+    if before := await _begun_before(broker, ledger, letter, row):
+        await broker.drop_dead_letter(letter.id)
+        return msgspec.structs.replace(row, note=before)
     for seat, key in held:
         await ledger.forget(seat, key)
+    await _begin(ledger, letter, row)
     receipt = await broker.publish(topic, letter.body, message_id=row.message_id)
     await broker.drop_dead_letter(letter.id)
     if receipt.duplicate:
         return msgspec.structs.replace(row, note="it was replayed a moment ago")
     return msgspec.structs.replace(row, replayed=True, note=f"to {topic}")
+
+
+async def _begin(ledger: Ledger, letter: DeadLetter, row: ReplayRow) -> None:
+    """The letter's replay is on record before its copy is published. Raises StoreUnavailable."""
+    if handle := topics.handle_of(letter.mailbox.topic):
+        await ledger.record(handle, [row.message_id], turn_id=row.message_id, node="", at=letter.at)
+
+
+async def _begun_before(
+    broker: CompanyBroker, ledger: Ledger, letter: DeadLetter, row: ReplayRow
+) -> str:
+    """What became of a replay of this letter that was cut off before the letter left the list,
+    empty where its copy was never stored. The broker forgets a message's id in two minutes; what
+    the ledger held was forgotten when the replay began, so a row is of the second life."""
+    handle = topics.handle_of(letter.mailbox.topic)
+    if handle is None or not await ledger.worked(handle, [row.message_id]):
+        return ""
+    if worked := (await ledger.worked(handle, [row.event_id])).get(row.event_id):
+        return f"it was replayed before, and {_told(worked)}"
+    waiting = await broker.peek(letter.mailbox, PEEKED)
+    there = any(one.message_id == row.message_id for one in waiting)
+    return "it was replayed before, and waits in the mailbox" if there else ""
 
 
 async def _letter_of(broker: CompanyBroker, event_id: str) -> DeadLetter | None:

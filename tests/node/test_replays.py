@@ -9,6 +9,8 @@ from datetime import timedelta
 import pytest
 
 from actors.delivery import Nak
+from actors.machines.signals import Hold, Lift
+from actors.seat import INBOX
 from crewlet.broker.port import DeadLetter
 from crewlet.errors import StoreUnavailable
 from crewlet.events import decode
@@ -171,6 +173,66 @@ def test_those_of_one_trigger_are_replayed_together_or_alone(together: bool) -> 
         assert {turn.attempt for turn in scene.turns} == {1}
         left = [letter.id for letter in await scene.node.broker.dead_letters(10)]
         assert left == ([] if together else [letters[1].id])
+
+    talking(test)
+
+
+@pytest.mark.certifies(180)
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_replay_that_was_cut_off_is_not_made_twice(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    """The copy was stored, the letter did not leave the list, and the broker has forgotten the
+    copy's id: the second life is found in the mailbox, or in the ledger."""
+
+    async def test(scene: Talk) -> None:
+        scene.work = broken
+        await scene.node.send("dev", "hello")
+        (letter,) = await buried(scene)
+        if waits:
+            assert await scene.node.runtime.brake("dev", INBOX, Hold("a person"))
+            await asyncio.sleep(1)
+
+        async def cut(id: str) -> bool:
+            raise ConnectionError("cut off")
+
+        with monkeypatch.context() as patch, pytest.raises(ConnectionError):
+            patch.setattr(scene.node.broker, "drop_dead_letter", cut)
+            await again(scene, letter.id)
+        await asyncio.sleep(600)
+        assert len(scene.turns) == (0 if waits else 1)
+        row = await again(scene, letter.id)
+        assert not row.replayed
+        assert ("waits in the mailbox" if waits else scene.turns[0].turn_id) in row.note
+        assert await scene.node.broker.dead_letters(10) == []
+        if waits:
+            await scene.node.runtime.brake("dev", INBOX, Lift("a person"))
+        await asyncio.sleep(60)
+        assert ids(scene) == [[event_id(letter)]]
+
+    talking(test)
+
+
+@pytest.mark.certifies(180)
+def test_a_replay_that_never_reached_the_broker_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def test(scene: Talk) -> None:
+        scene.work = broken
+        await scene.node.send("dev", "hello")
+        (letter,) = await buried(scene)
+
+        async def cut(topic: str, body: bytes, **_: object) -> None:
+            raise ConnectionError("cut off")
+
+        with monkeypatch.context() as patch, pytest.raises(ConnectionError):
+            patch.setattr(scene.node.broker, "publish", cut)
+            await again(scene, letter.id)
+        await asyncio.sleep(600)
+        assert scene.turns == []
+        assert (await again(scene, letter.id)).replayed
+        await asyncio.sleep(60)
+        assert ids(scene) == [[event_id(letter)]]
 
     talking(test)
 
