@@ -44,6 +44,7 @@ CONFIG_REVISION_APPLIED: Final = "config_revision_applied"
 OPERATOR_ACTED: Final = "operator_acted"
 SEAT_PAUSED: Final = "seat_paused"
 SEAT_RESUMED: Final = "seat_resumed"
+SEAT_RETIRED: Final = "seat_retired"
 TURN_COMPLETED: Final = "turn_completed"
 """What the seat's reflect mailbox receives: the turn, for whoever learns from it."""
 
@@ -53,6 +54,7 @@ _CATEGORY_OF: Final[dict[str, Category]] = {
     OPERATOR_ACTED: "lifecycle",
     SEAT_PAUSED: "lifecycle",
     SEAT_RESUMED: "lifecycle",
+    SEAT_RETIRED: "lifecycle",
     CONFIG_REVISION_ACTIVATED: "lifecycle",
     CONFIG_REVISION_APPLIED: "lifecycle",
     TASK_ASSIGNED: "task",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 
 
@@ -27,3 +29,13 @@ class ConfigRevisionApplied(Struct, frozen=True, kw_only=True):
     summary: str
     reason: str = ""
     tries: int = 0
+
+
+class SeatRetired(Struct, frozen=True, kw_only=True):
+    """The mailboxes of a seat that the company has not any more are gone, and `mail` messages with
+    them. Once for each absence; `absent_since` is when it was first seen."""
+
+    agent_role: str
+    absent_since: datetime
+    mail: int
+    summary: str

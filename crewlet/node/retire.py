@@ -15,12 +15,17 @@ from typing import Final
 import structlog
 from msgspec.structs import replace
 
+from actors.delivery import Mailbox
 from actors.holding import claim
 from actors.ports import BrokerError
 from actors.tenure import SEAT, Lease, Tenure
 from crewlet import topics
 from crewlet.coordination.store import Conflict
 from crewlet.errors import CrewletError
+from crewlet.events import Event, Trace
+from crewlet.events import catalogue as types
+from crewlet.events.revisions import SeatRetired
+from crewlet.inbound.ids import derived_id
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.view import NodeView
 from crewlet.revisions import retirement
@@ -59,11 +64,14 @@ class Retirement:
         wanted = await self._wanted()
         if wanted is None:
             return
-        known, mail = await self._node.reconcile.roster.all(), await self._mail()
+        known, boxes = await self._node.reconcile.roster.all(), await self._boxes()
+        mail = {handle: sum(counts.values()) for handle, counts in boxes.items()}
         for handle in sorted({*known, *mail, *wanted}):
             if not tenure.may_start(self._node.clock.monotonic()):
                 return
             await self._look(handle, known, mail, wanted, tenure)
+            if handle in wanted and topics.inbox_of(handle) not in boxes.get(handle, {}):
+                await self._mend(handle)
 
     async def _wanted(self) -> frozenset[str] | None:
         """The seats of the active revision; None where this node cannot say what they are."""
@@ -73,12 +81,13 @@ class Retirement:
             return None
         return frozenset(seat.handle for seat in self._node.company.agents())
 
-    async def _mail(self) -> Mapping[str, int]:
-        """How many messages each seat has that the broker has a mailbox of."""
-        found: dict[str, int] = {}
+    async def _boxes(self) -> Mapping[str, Mapping[Mailbox, int]]:
+        """How many messages lie in each mailbox that the broker has, by seats."""
+        found: dict[str, dict[Mailbox, int]] = {}
         for state in await self._node.broker.list(topics.AGENT):
             if handle := topics.handle_of(state.mailbox.topic):
-                found[handle] = found.get(handle, 0) + state.waiting + state.in_flight
+                boxes = found.setdefault(handle, {})
+                boxes[state.mailbox] = state.waiting + state.in_flight
         return found
 
     async def _look(
@@ -116,6 +125,7 @@ class Retirement:
         except TimeoutError:
             log.warning("seat_not_retired_in_time", seat=handle)
         finally:
+            await self._restore(handle)
             await self._released(mine)
 
     async def _claimed(self, handle: str, tenure: Tenure) -> Lease | None:
@@ -133,8 +143,9 @@ class Retirement:
             return None
 
     async def _destroy(self, handle: str, known: Known, mail: int, tenure: Tenure) -> None:
-        roster, clock = self._node.reconcile.roster, self._node.clock
-        marked = retirement.retiring(known.record, by=self._node.node_id, now=clock.now())
+        """Raises Conflict where the seat came back meanwhile: it has won."""
+        roster, clock, by = self._node.reconcile.roster, self._node.clock, self._node.node_id
+        marked = retirement.retiring(known.record, by=by, now=clock.now(), mail=mail)
         mark = await roster.write(handle, marked, known)
         wanted = await self._wanted()
         if wanted is None or handle in wanted:  # it came back while we claimed it
@@ -142,30 +153,54 @@ class Retirement:
             return
         await self._node.runs.end_all(handle, f"the company has no agent {handle} any more")
         for box in BOXES:
-            if not await self._may_go_on(handle, mark, tenure):
+            # A mark that nobody has taken off is good for longer than this may take (WAIT_S).
+            marked = retirement.retiring(marked, by=by, now=clock.now())
+            mark = await roster.write(handle, marked, mark)
+            if not tenure.may_settle(clock.monotonic()):
                 log.warning("retirement_broken_off", seat=handle)
                 return
             await self._node.broker.delete(box(handle))
-        try:
-            await roster.write(handle, retirement.retired(marked, mail=mail, now=clock.now()), mark)
-        except Conflict:
-            await self._restore(handle)
-            return
-        log.warning("seat_retired", seat=handle, mail=mail)
+        await self._announce(handle, marked)
+        await roster.write(handle, retirement.retired(marked, now=clock.now()), mark)
+        log.warning("seat_retired", seat=handle, mail=marked.mail)
 
-    async def _may_go_on(self, handle: str, mark: Known, tenure: Tenure) -> bool:
-        """Before each thing that cannot be undone: the duty is ours still, and so is the mark."""
-        if not tenure.may_settle(self._node.clock.monotonic()):
-            return False
-        last = await self._node.reconcile.roster.of(handle)
-        return last is not None and last.stored == mark.stored
+    async def _announce(self, handle: str, marked: SeatRecord) -> None:
+        """Under an id of the absence: whoever ends what another began says nothing new."""
+        since = marked.absent_since or marked.since
+        messages = "1 message" if marked.mail == 1 else f"{marked.mail} messages"
+        body = SeatRetired(
+            agent_role=handle,
+            absent_since=since,
+            mail=marked.mail,
+            summary=f"{handle} is retired: its mailboxes are gone, and {messages} with them",
+        )
+        event = Event.new(
+            types.SEAT_RETIRED,
+            id=derived_id(types.SEAT_RETIRED, handle, since.isoformat()),
+            at=self._node.clock.now(),
+            trace=Trace.root(),
+            body=body,
+        )
+        await self._node.queue.record(event)
 
     async def _restore(self, handle: str) -> None:
-        """Somebody waited for the end of this for as long as anybody does, and took the seat back:
-        what we have just deleted may be what was made for it."""
-        log.error("retired_seat_came_back", seat=handle)
-        for box in BOXES:
-            await self._node.broker.ensure(box(handle))
+        """A seat that was taken back, by somebody who waited for the end of this for as long as
+        anybody does: what was deleted may be what had been made for it."""
+        try:
+            last = await self._node.reconcile.roster.of(handle)
+            if last is None or last.record.state != "present":
+                return
+            log.error("retired_seat_came_back", seat=handle)
+            for box in BOXES:
+                await self._node.broker.ensure(box(handle))
+        except (CrewletError, BrokerError) as error:
+            log.error("retired_seat_not_looked_after", seat=handle, error=str(error))
+
+    async def _mend(self, handle: str) -> None:
+        """A seat of the company has no inbox: one was deleted after it had come back, by a request
+        that lay on its way for long. What is sent to it from now on is kept."""
+        if await self._node.broker.ensure(topics.inbox_of(handle)):
+            log.error("seat_had_no_mailbox", seat=handle)
 
     # -- leases -------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ State: TypeAlias = Literal["present", "absent", "retiring", "retired"]
 class SeatRecord(Struct, frozen=True, kw_only=True):
     """A seat that has, or had, mailboxes. `since` is when it came into its state; `absent_since`
     when it was first seen to be absent, kept until it is back. `by` marks whose retirement it is;
-    `mail` is how many messages went with a retired one."""
+    `mail` is how many messages go, or went, with it."""
 
     state: State
     since: datetime
@@ -64,10 +64,12 @@ def absent(now: datetime) -> SeatRecord:
     return SeatRecord(state="absent", since=now, absent_since=now)
 
 
-def retiring(record: SeatRecord, *, by: str, now: datetime) -> SeatRecord:
-    """Marked before anything of it is destroyed: whoever finds the mark ends what was begun."""
+def retiring(record: SeatRecord, *, by: str, now: datetime, mail: int = 0) -> SeatRecord:
+    """Marked before anything of it is destroyed, and anew before each thing that is: whoever finds
+    the mark ends what was begun, and knows how much there was at first."""
     since = record.absent_since or record.since
-    return SeatRecord(state="retiring", since=now, absent_since=since, by=by)
+    mail = max(mail, record.mail)
+    return SeatRecord(state="retiring", since=now, absent_since=since, by=by, mail=mail)
 
 
 def spared(record: SeatRecord) -> SeatRecord:
@@ -76,9 +78,10 @@ def spared(record: SeatRecord) -> SeatRecord:
     return SeatRecord(state="absent", since=since, absent_since=since)
 
 
-def retired(record: SeatRecord, *, mail: int, now: datetime) -> SeatRecord:
+def retired(record: SeatRecord, *, now: datetime) -> SeatRecord:
     """What is left: a line that says when, and how much went."""
-    return SeatRecord(state="retired", since=now, absent_since=record.absent_since, mail=mail)
+    since, mail = record.absent_since, record.mail
+    return SeatRecord(state="retired", since=now, absent_since=since, mail=mail)
 
 
 def encoded(record: SeatRecord) -> bytes:

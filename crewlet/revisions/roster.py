@@ -17,8 +17,8 @@ WORK_S: Final = 30.0
 """How long retiring one seat may take."""
 
 WAIT_S: Final = 2 * WORK_S
-"""A seat that comes back while it is retired waits so long for the end of that; then whoever
-retires it has died half way, and the mark is nobody's."""
+"""A seat that comes back while it is retired waits for the end of that. A mark that has not changed
+for so long is nobody's: whoever made it has died half way."""
 
 LOOK_S: Final = 0.25
 
@@ -69,9 +69,11 @@ class Roster:
         await asyncio.gather(*map(one, missing))
 
     async def _present(self, handle: str, entry: Entry | None) -> None:
-        until = self._clock.monotonic() + WAIT_S
+        marked, until = -1, 0.0
         while not _is_present(entry):
             known = None if entry is None else _known(entry)
+            if known is not None and known.stored != marked:
+                marked, until = known.stored, self._clock.monotonic() + WAIT_S
             if _is_retiring(known) and self._clock.monotonic() < until:
                 await asyncio.sleep(LOOK_S)
             elif await self._is_written(handle, entry):

@@ -30,8 +30,8 @@ def step(record: SeatRecord | None, *, wanted: bool, listed: bool = True, later:
     return next_step(record, wanted=wanted, listed=listed, now=NOW + later)
 
 
-MARKED = retiring(absent(NOW - GRACE), by="n1", now=NOW)
-GONE = retired(MARKED, mail=3, now=NOW)
+MARKED = retiring(absent(NOW - GRACE), by="n1", now=NOW, mail=3)
+GONE = retired(MARKED, now=NOW)
 
 
 @pytest.mark.certifies(149, 151, 153)

@@ -29,9 +29,7 @@ def test_whatever_the_record_said_the_seat_is_there(kind: str, tmp_path: Path):
     async def play(one: Store, other: Store) -> None:
         roster = Roster(one, LoopClock())
         await roster.write("gone", absent(NOW), None)
-        await roster.write(
-            "dead", retired(retiring(absent(NOW), by="n", now=NOW), mail=0, now=NOW), None
-        )
+        await roster.write("dead", retired(retiring(absent(NOW), by="n", now=NOW), now=NOW), None)
         await one.put(SEATS, "odd", b"of a later build")
         before = await roster.write("here", present(NOW), None)
         await asyncio.gather(
@@ -55,7 +53,7 @@ def test_a_seat_that_comes_back_waits_for_the_end_of_its_retirement(tmp_path: Pa
         back = asyncio.ensure_future(here.register(["ops"]))
         await asyncio.sleep(10)
         assert not back.done() and await state(here, "ops") == "retiring"
-        await there.write("ops", retired(mark.record, mail=2, now=NOW), mark)
+        await there.write("ops", retired(mark.record, now=NOW), mark)
         await back
         assert await state(here, "ops") == "present"
 
@@ -71,7 +69,27 @@ def test_a_mark_whose_owner_died_is_nobodys_after_a_while(tmp_path: Path):
         await here.register(["ops"])
         assert asyncio.get_running_loop().time() - began >= WAIT_S
         with pytest.raises(Conflict):
-            await there.write("ops", retired(mark.record, mail=0, now=NOW), mark)
+            await there.write("ops", retired(mark.record, now=NOW), mark)
         assert await state(there, "ops") == "present"
+
+    run("twin", tmp_path, play)
+
+
+@pytest.mark.certifies(153)
+def test_a_mark_that_is_made_anew_is_somebodys(tmp_path: Path):
+    """Its owner is at work: it has as long again from then on."""
+
+    async def play(one: Store, other: Store) -> None:
+        here, there = Roster(one, LoopClock()), Roster(other, LoopClock())
+        mark = await there.write("ops", retiring(absent(NOW), by="n2", now=NOW), None)
+        back = asyncio.ensure_future(here.register(["ops"]))
+        for _ in range(4):
+            await asyncio.sleep(WAIT_S - 1)
+            assert not back.done()
+            mark = await there.write("ops", retiring(mark.record, by="n2", now=NOW), mark)
+        await asyncio.sleep(WAIT_S - 1)
+        assert not back.done()
+        await asyncio.sleep(2)
+        assert back.done() and await state(here, "ops") == "present"
 
     run("twin", tmp_path, play)

@@ -22,6 +22,7 @@ from tests.mutants.mutant import Patches, Tier
 TIER = Tier("revisions")
 
 REVISIONS = "revisions_on_the_twin.py::"
+LATE = "retirement_interleaved.py::test_a_deletion_that_lay_on_its_way_for_long_is_made_good"
 RETIREMENT = "retirement_on_the_twin.py::"
 A_DAY = f"{RETIREMENT}test_a_seat_is_retired_a_day_after_it_was_seen_to_be_absent_with_its_mail"
 BACK = f"{RETIREMENT}test_a_seat_that_is_back_within_the_day_finds_its_mail"
@@ -117,3 +118,13 @@ def absence_is_never_forgotten(patch: Patches) -> None:
         return None
 
     patch.set(Roster, "register", unregistered)
+
+
+@TIER.fault(node(f"{LATE}_by_the_next_look"), lines=(132, 153))
+def a_late_deletion_is_for_good(patch: Patches) -> None:
+    """A seat of the company is without an inbox until somebody applies another revision."""
+
+    async def never(duty: Retirement, handle: str) -> None:
+        return None
+
+    patch.set(Retirement, "_mend", never)
