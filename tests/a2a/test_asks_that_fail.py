@@ -13,7 +13,7 @@ from crewlet.a2a.closing import Closing
 from crewlet.company import parse_company
 from crewlet.events import catalogue as types
 from crewlet.events.a2a import A2AChannelClosed
-from crewlet.turn import Turn
+from crewlet.turn import Suspend, Turn
 from tests.a2a.scene import Scene, asks_ops, is_task
 from tests.node.operated import COMPANY
 
@@ -219,11 +219,58 @@ def test_what_a_turn_could_not_send_is_sent_by_the_sweep(monkeypatch: pytest.Mon
     async def play() -> None:
         await scene.first.node.send("dev", "go")
         await scene.until(lambda: len(scene.of("ops")) == 1)
-        await asyncio.sleep(60.0)
+        await asyncio.sleep(15.0)
         assert (await scene.channel()).state == "answered"
         assert len(scene.of("dev")) == 1
-        await asyncio.sleep(900.0)
+        await asyncio.sleep(35.0)
         assert [turn.text for turn in scene.of("dev")] == ["go", "done"]
         assert [end.closed_by for end in await _ends(scene)] == ["ops"]
+
+    scene.play(play)
+
+
+@pytest.mark.certifies(144, 214, 219)
+def test_an_answer_that_takes_a_run_of_hours_is_waited_for() -> None:
+    async def begins(turn: Turn) -> Any:
+        if turn.events[0].type == types.A2A_REQUEST:
+            return Suspend("long")
+        return "built it"
+
+    scene = Scene(dev=asks_ops, ops=begins)
+
+    async def play() -> None:
+        await scene.first.node.send("dev", "go")
+        await scene.until(lambda: len(scene.of("ops")) == 1)
+        await asyncio.sleep(5 * HOUR_S)
+        assert (await scene.channel()).state == "open"
+        await scene.first.one("seat.pause", handle="ops")
+        await scene.first.one("run.complete", handle="ops", run_id="long", text="it is built")
+        await asyncio.sleep(HOUR_S - 960)
+        assert (await scene.channel()).state == "open", "its last turn has its hour"
+        await scene.first.one("seat.resume", handle="ops")
+        await scene.until(lambda: len(scene.of("dev")) == 2)
+        (woken,) = scene.of("dev", types.A2A_MESSAGE)
+        assert woken.text == "built it" and not woken.events[0].metadata["failed"]
+        (end,) = await _ends(scene)
+        assert end.closed_by == "ops"
+
+    scene.play(play)
+
+
+@pytest.mark.certifies(219)
+def test_what_became_of_a_run_that_ended_without_an_answer_is_not_waited_for() -> None:
+    async def begins(turn: Turn) -> Any:
+        return Suspend("long")
+
+    scene = Scene(dev=asks_ops, ops=begins)
+
+    async def play() -> None:
+        await scene.first.node.send("dev", "go")
+        await scene.until(lambda: len(scene.of("ops")) == 1)
+        await asyncio.sleep(2 * HOUR_S)
+        await scene.first.one("seat.pause", handle="ops")
+        await scene.first.one("run.complete", handle="ops", run_id="long", text="it is built")
+        await asyncio.sleep(HOUR_S + 960)
+        await _told_once(scene, "ops has not answered for an hour")
 
     scene.play(play)
