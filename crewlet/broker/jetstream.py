@@ -39,7 +39,7 @@ from crewlet.broker.pulls import Pulls
 from crewlet.broker.questions import Questions
 from crewlet.broker.repairs import Repairs
 from crewlet.broker.settings import EVENT_RETENTION_HOURS
-from crewlet.broker.settle import HAND_BACK, Settler
+from crewlet.broker.settle import Settler
 from crewlet.broker.stuck import stuck
 from crewlet.broker.topology import Topology
 from crewlet.broker.wire import NoResponders, Wire
@@ -263,7 +263,7 @@ class JetStreamBroker:
             nonlocal spared
             spare = position in keep or self._is_ours(mailbox, position, only)
             spared = spared or spare
-            return None if spare else HAND_BACK
+            return None if spare else receipts.HAND_BACK
 
         with _in_words_of_the_port():
             count = await self._mailboxes.reclaim(mailbox, word)

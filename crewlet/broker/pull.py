@@ -303,12 +303,22 @@ class Pull:
     def _deliver(self, message: Message) -> None:
         """Inside the read loop: a message of the pull, or the status that ends it."""
         if receipts.is_receipt(message.reply):
+            if self.abandoned and self._leaves:
+                self._turn_away(message)
+                return
             self._arrived.append(_delivery(self._mailbox, message))
             if len(self._arrived) >= self._wanted:
                 self._over_there.set()
                 self._ended("full")
         elif message.subject.endswith(f".{self._number}"):
             self._told(message)
+
+    def _turn_away(self, message: Message) -> None:
+        """It came while an abandoned pull grew old: nobody was ever given it, and the successor
+        has looked already. At once or not at all; a word that waits may meet the successor's."""
+        with contextlib.suppress(NotLive, Unavailable):
+            if self._wire.connected:
+                self._wire.send(message.reply, receipts.HAND_BACK)
 
     def _told(self, message: Message) -> None:
         """The pull is over, once all has come that it was given."""

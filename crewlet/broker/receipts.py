@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 _PREFIX = "$JS.ACK."
+
+HAND_BACK: Final = b"-NAK"
+"""Said to a receipt: its message is at the head again."""
 
 
 class Receipt(Struct, frozen=True):

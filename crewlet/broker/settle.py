@@ -12,6 +12,7 @@ import msgspec
 from actors.delivery import Dead, Delivery, Done, HandBack, Retry, Verdict
 from actors.failpoints import reached
 from crewlet.broker.dead_letters import DeadLetters
+from crewlet.broker.receipts import HAND_BACK
 from crewlet.broker.topology import SECOND
 from crewlet.broker.wire import Wire
 
@@ -24,7 +25,6 @@ BACK: Final = 1024
 """Hand-backs of a mailbox that are remembered until they come again: the server keeps its queue
 of them in memory only, and forgets it when it is killed."""
 
-HAND_BACK: Final = b"-NAK"
 _ACK: Final = b"+ACK"
 _TERM: Final = b"+TERM"
 

@@ -84,6 +84,34 @@ def test_both_listen_on_the_loopback_and_the_secret_is_nowhere(tmp_path: Path) -
     asyncio.run(asyncio.wait_for(play(), 60))
 
 
+@pytest.mark.certifies(10, 35)
+@pytest.mark.parametrize("fenced", [0, 1], ids=["member", "leaf"])
+def test_mail_that_comes_to_an_abandoned_pull_is_its_successor_s_at_once(
+    tmp_path: Path, fenced: int
+) -> None:
+    """Whoever shares a member with leaves: the server goes on giving to a pull that is young. The
+    successor has looked already at what was out, and holds the mailbox alone."""
+
+    async def play() -> None:
+        async with hub_with(tmp_path, "edge") as (_, clients):
+            mailbox, old, new = box("mine"), clients[fenced], clients[1 - fenced]
+            await old.ensure(mailbox)
+            before = await old.attach(mailbox, 1)
+            parked = asyncio.create_task(old.fetch(before, 5, 60.0))
+            await asyncio.sleep(0.3)
+            leaving = asyncio.create_task(old.abandon(before))
+            after = await new.attach(mailbox, 2)
+            await new.reclaim(mailbox)
+            await send(new, mailbox, "a", "b")
+            came = list(await new.fetch(after, 5, 1.5))
+            came += list(await new.fetch(after, 5, 1.0)) if len(came) < 2 else []
+            assert bodies(came) == ["a", "b"]
+            await leaving
+            assert list(await parked) == []
+
+    asyncio.run(asyncio.wait_for(play(), 60))
+
+
 @pytest.mark.certifies(10)
 def test_a_leaf_goes_on_when_its_own_server_is_killed(tmp_path: Path) -> None:
     """What is parked there is parked anew; what was in hand is still in hand."""
