@@ -17,6 +17,7 @@ from actors.messages import (
     AttachBox,
     BoxState,
     FetchBox,
+    MailWaits,
     RecallBox,
     ReleaseBox,
     SettleBox,
@@ -187,8 +188,7 @@ class Box:
         partition, tenure = run.partition, self.plan.tenure
         if tenure is not None:
             if not tenure.may_start(self._owner.clock.monotonic()):
-                unsure = Defer("the node could not confirm its session", UNCONFIRMED_S)
-                self.step(signals.Ended(run.number, unsure))
+                self._start_later(run.number, leaving=tenure.session.leaving)
                 return
             partition = replace(partition, right=tenure)
         if self.turn is None:
@@ -196,6 +196,13 @@ class Box:
                 TurnActor, self.name, name=f"turn of {self.name}", supervision=NEVER_AGAIN
             )
         self._owner.tell(self.turn, RunTurn(run.number, partition, self.plan.consumed.run))
+
+    def _start_later(self, number: int, *, leaving: bool) -> None:
+        """Back to the mailbox; a node that leaves lets its successor have the seat at once."""
+        why = "the node leaves" if leaving else "the node could not confirm its session"
+        if leaving and self._owner.parent is not None:
+            self._owner.tell(self._owner.parent, MailWaits(self._owner.me))
+        self.step(signals.Ended(number, Defer(why, UNCONFIRMED_S)))
 
     def state(self) -> BoxState:
         machine = self.machine

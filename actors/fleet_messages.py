@@ -41,9 +41,16 @@ class SeatGone(Struct, frozen=True):
     voluntary: bool
 
 
+class SeatWanted(Struct, frozen=True):
+    """Mail waits for a seat of a node that leaves: let go of it before the others."""
+
+    handle: str
+
+
 class DrainSeats(Struct, frozen=True):
     """Give up every seat, each as soon as its turn has ended; answered by `SeatsDrained` within
-    `bound_s` and a moment."""
+    `bound_s` and a moment. Those that are worked are let go of as placement says, but all of them
+    by half of that time."""
 
     bound_s: float
 

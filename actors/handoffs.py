@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Final
 
 import structlog
-from msgspec import Struct
 
 from actors.duty import DutyActor, DutyPlan, DutySpec
 from actors.failpoints import reached
@@ -22,10 +21,11 @@ from actors.fleet_messages import (
     SeatGone,
     SeatsDrained,
     SeatThere,
+    SeatWanted,
     TakeSeat,
     WhereIsSeat,
 )
-from actors.holding import Holding, Tag, claim, release
+from actors.holding import Bound, Holding, Rest, Tag, claim, release
 from actors.leases import (
     SessionBegan,
     SessionDoubted,
@@ -46,6 +46,7 @@ from actors.messages import (
     Forsake,
     Forsaken,
     LookAround,
+    MailWaits,
 )
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
@@ -59,16 +60,12 @@ ESTABLISH_LIMIT: Final = 16
 CUT_GRACE_S: Final = 3.0
 """How long a seat whose turn was cut may take to hand its mail back before it is undead."""
 
+PACED: Final = 0.5
+"""The part of a drain's bound in which seats are let go of one after the other."""
+
 FOR_EVER: Final = Supervision(on_failure="restart", most=10**9, within_s=3600.0)
 
 log = structlog.get_logger(__name__)
-
-
-class _Bound(Struct, frozen=True):
-    """A seat's bounded wait for its running turn, or the grace after it, is over."""
-
-    handle: str
-    given_up: bool
 
 
 class SeatSupervisor(Actor):
@@ -87,6 +84,7 @@ class SeatSupervisor(Actor):
         self._doubted = False
         self._number = 0
         self._drainer: Address | None = None
+        self._cut_at = float("inf")
         self._cut: list[tuple[str, str]] = []
 
     # -- from placement -----------------------------------------------------------------
@@ -178,8 +176,8 @@ class SeatSupervisor(Actor):
             self._cut += [(drained.name, key) for key in drained.cut]
             self._step(drained.name, handoff.Empty())
 
-    @handles(_Bound)
-    def on_bound(self, bound: _Bound, sender: Address) -> None:
+    @handles(Bound)
+    def on_bound(self, bound: Bound, sender: Address) -> None:
         seat = self._seats.get(bound.handle)
         if seat is None or seat.address is None:
             return
@@ -194,6 +192,12 @@ class SeatSupervisor(Actor):
     def on_fenced_out(self, fenced: FencedOut, sender: Address) -> None:
         if sender in self._by_address:
             self._step(fenced.name, handoff.Fence(fenced.reason))
+
+    @handles(MailWaits)
+    def on_mail_waits(self, waits: MailWaits, sender: Address) -> None:
+        handle = self._by_address.get(waits.seat)
+        if handle is not None and self._placement is not None:
+            self.tell(self._placement, SeatWanted(handle))
 
     @handles(ChildFailed)
     def on_child_failed(self, failed: ChildFailed, sender: Address) -> None:
@@ -214,19 +218,26 @@ class SeatSupervisor(Actor):
 
     @handles(DrainSeats)
     def on_drain(self, wanted: DrainSeats, sender: Address) -> None:
-        """All at once: each is free for others as soon as its own turn has ended."""
+        """Each is free for others as soon as its own turn has ended; those that have none are
+        given up by placement, at the pace of who takes them."""
         self._drainer = sender
+        self._cut_at = self.clock.monotonic() + wanted.bound_s
         self._to_take.clear()
         for handle, seat in list(self._seats.items()):
-            seat.bound_s = wanted.bound_s
             if seat.machine.state is handoff.State.LEAVING:
                 self._bound(handle, wanted.bound_s, given_up=False)
-            else:
+            elif seat.machine.state is not handoff.State.HELD:
                 self._step(handle, handoff.GiveUp("drain"))
+        self.timer("rest", wanted.bound_s * PACED, Rest())
         self._report_drained()
 
+    @handles(Rest)
+    def on_rest(self, _: Rest, sender: Address) -> None:
+        for handle in list(self._seats):
+            self._step(handle, handoff.GiveUp("drain"))
+
     def _report_drained(self) -> None:
-        if self._drainer is not None and all(map(_is_stuck, self._seats.values())):
+        if self._drainer is not None and all(seat.stuck for seat in self._seats.values()):
             self.tell(self._drainer, SeatsDrained(tuple(self._cut), tuple(self._seats)))
 
     # -- the machines -------------------------------------------------------------------
@@ -291,11 +302,12 @@ class SeatSupervisor(Actor):
         self.tell(seat.address, Drain())
         if seat.machine.state is handoff.State.UNDEAD:
             self.tell(seat.address, CutShort())
-        elif seat.bound_s is not None:
-            self._bound(seat.handle, seat.bound_s, given_up=False)
+        elif self._drainer is not None:
+            left_s = max(0.0, self._cut_at - self.clock.monotonic())
+            self._bound(seat.handle, left_s, given_up=False)
 
     def _bound(self, handle: str, after_s: float, *, given_up: bool) -> None:
-        self.timer(f"bound {handle}", after_s, _Bound(handle, given_up))
+        self.timer(f"bound {handle}", after_s, Bound(handle, given_up))
 
     def _forsake(self, seat: Holding) -> None:
         """The gate shuts first; then what it would have said is taken back, and it ends."""
@@ -369,10 +381,6 @@ class SeatSupervisor(Actor):
 
 
 _BEATEN: Final = (handoff.State.UNDEAD, handoff.State.RELEASING)
-
-
-def _is_stuck(seat: Holding) -> bool:
-    return seat.machine.state is handoff.State.UNDEAD
 
 
 def _tag_of(ended: EffectEnded) -> Tag:

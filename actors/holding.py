@@ -26,6 +26,17 @@ class Tag(Struct, frozen=True):
     number: int
 
 
+class Bound(Struct, frozen=True):
+    """A seat's bounded wait for its running turn, or the grace after it, is over."""
+
+    handle: str
+    given_up: bool
+
+
+class Rest(Struct, frozen=True):
+    """Time to let go of whatever is left, in whatever order."""
+
+
 class Holding:
     """What this node is about to have, has, or is letting go of. `number` tells the answers of an
     earlier hand-off from those of this one."""
@@ -36,11 +47,15 @@ class Holding:
         self.machine = handoff.Handoff()
         self.address: Address | None = None
         self.tenure: Tenure | None = None
-        self.bound_s: float | None = None
         self.doubted = False
         """In an outage something may have been lost on its way to us, or on its way back."""
         self.watched_until = float("-inf")
         """Until then a fetch of a dead holder may still take mail."""
+
+    @property
+    def stuck(self) -> bool:
+        """It could not be let go of."""
+        return self.machine.state is handoff.State.UNDEAD
 
     def tag(self, kind: str) -> Tag:
         return Tag(kind, self.handle, self.number)

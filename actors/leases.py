@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
+from actors.fleet import LEAVING
 from actors.machines import lease as machine
 from actors.machines.timing import Timing
 from actors.ports import BrokerError
@@ -113,6 +114,7 @@ class LeaseSupervisor(Actor):
     @handles(SayAbout)
     def on_about(self, said: SayAbout, sender: Address) -> None:
         self._about = dict(said.about)
+        self._session.leaving = LEAVING in self._about
         self._step(machine.About(self._about))
 
     @handles(LeaveSession)

@@ -217,6 +217,12 @@ class Doubt(Struct, frozen=True):
     on: bool
 
 
+class MailWaits(Struct, frozen=True):
+    """Mail came for a seat whose node leaves: it went back, and waits for the next owner."""
+
+    seat: Address
+
+
 class FencedOut(Struct, frozen=True):
     """A seat met a gate that is shut: it does nothing any more, and says so once."""
 

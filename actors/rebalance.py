@@ -13,7 +13,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.fleet import FleetSpec, Opening, member_of
+from actors.fleet import FleetSpec, Opening
 from actors.fleet_messages import (
     AwaitSettled,
     GiveUpSeat,
@@ -23,12 +23,13 @@ from actors.fleet_messages import (
     NewLabels,
     SeatGone,
     SeatThere,
+    SeatWanted,
     Settled,
     StopTaking,
     TakeSeat,
     WatchFleet,
 )
-from actors.holding import ORDERED, UNPREPARED
+from actors.holding import UNPREPARED
 from actors.leases import (
     SessionBegan,
     SessionDoubted,
@@ -36,19 +37,18 @@ from actors.leases import (
     SessionRenewed,
     SessionTaken,
 )
-from actors.machines.fleet_view import FleetView, Standing
-from actors.machines.placement import Board, Member, Moves, Place, may_work
+from actors.machines.fleet_view import FleetView
+from actors.machines.placement import Demand, GiveUp, Member, Moves, may_work
+from actors.machines.waves import Waves
+from actors.outlook import Outlook
 from actors.ports import BrokerError
 from actors.system import Actor, Address, EffectEnded, handles
-from actors.tenure import NODE, Lease, Session, Watch, resource_of
+from actors.tenure import NODE, SEAT, WORKER, Lease, Session, Watch, resource_of
 
 PASS_S: Final = 0.002
 PASS_S_A_SEAT: Final = 20e-6
 """Between two passes at least this: a pass over 3,000 seats takes some milliseconds, and their
 rows come one by one while they are claimed."""
-
-STAND_BACK_S_A_SEAT: Final = 0.02
-"""Of a node that died with a thousand seats each of its heirs needs a while for its own share."""
 
 WATCH_AGAIN_S: Final = 1.0
 
@@ -68,6 +68,10 @@ class _Look(Struct, frozen=True):
     sweep: bool
 
 
+class _NextWave(Struct, frozen=True):
+    """There may be room for more seats that nobody has."""
+
+
 class _End(Struct, frozen=True):
     """The tag of a write that ends a session."""
 
@@ -84,6 +88,7 @@ class PlacementSupervisor(Actor):
         self._seats = seats
         self._session = session
         self._view = FleetView(spec.timing)
+        self._outlook = Outlook(spec, self._view)
         self._watch: Watch | None = None
         self._seen = False
         self._leaving = False
@@ -94,14 +99,15 @@ class PlacementSupervisor(Actor):
         self._settler: Address | None = None
         self._passed = False
         self._not_before: dict[str, float] = {}
-        self._free_since: dict[str, float] = {}
         self._ending: dict[str, int] = {}
         self._unplaceable: tuple[str, ...] = ()
         self._may_shed = spec.shed_limit
         self._take_from = float("inf")
         self._due = float("inf")
         self._last_pass = float("-inf")
-        self._openings = 0
+        self._openings: Sequence[Opening] = ()
+        self._demands: dict[str, Demand] = {}
+        self._waves = Waves()
 
     # -- hearing ------------------------------------------------------------------------
 
@@ -124,7 +130,11 @@ class PlacementSupervisor(Actor):
     @handles(_Heard)
     def on_heard(self, heard: _Heard, sender: Address) -> None:
         now, lease = self.clock.monotonic(), heard.lease
-        if self._view.saw(lease, now) and self._bears_on_us(lease, now):
+        if not self._view.saw(lease, now):
+            return
+        if not self._waves.idle:
+            self._note_for_waves(lease, now)
+        if not self._take_meant(lease, now) and self._bears_on_us(lease, now):
             self._soon(0.0)
 
     def _bears_on_us(self, lease: Lease, now: float) -> bool:
@@ -133,6 +143,21 @@ class PlacementSupervisor(Actor):
         if lease.resource.startswith(NODE):
             return True
         return not self._leaving and not self._view.holder(lease.resource, now)
+
+    def _take_meant(self, lease: Lease, now: float) -> bool:
+        """Whether this is a seat that was let go of for us, and that we take: at once, without a
+        look at the whole, which stands in line behind the last one."""
+        handle = lease.resource.removeprefix(SEAT)
+        demand = self._demands.get(handle)
+        meant = lease.released and lease.preferred == self._spec.node and self._seen
+        if not meant or demand is None or lease.about.get(UNPREPARED) == self._spec.node:
+            return False
+        may_take = self._session.start_until > now and may_work(self._own(), demand)
+        return may_take and self._take(handle, now)
+
+    def _own(self) -> Member:
+        spec = self._spec
+        return Member(spec.node, self._labels, not self._leaving, spec.roles)
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
@@ -215,35 +240,49 @@ class PlacementSupervisor(Actor):
 
     @handles(MoveSeat)
     def on_move(self, wanted: MoveSeat, sender: Address) -> None:
-        refused = self._refused(wanted)
+        refused = self._outlook.refused(wanted, self._working, self.clock.monotonic())
         if not refused:
             self._give_up(GiveUpSeat(wanted.handle, "moved", wanted.to, ordered=True))
         self.tell(sender, Moved(refused))
 
-    def _refused(self, wanted: MoveSeat) -> str:
-        now = self.clock.monotonic()
-        holder = self._view.holder(resource_of(wanted.handle), now)
-        if holder != self._spec.node or wanted.handle not in self._working:
-            return f"{wanted.handle} is not worked here, but on {holder or 'no node'}"
-        if wanted.to == self._spec.node:
-            return f"{wanted.handle} is worked on {wanted.to} already"
-        live = self._view.live(now)
-        there = next((lease for lease in live if lease.node == wanted.to), None)
-        if there is None:
-            known = ", ".join(lease.node for lease in live)
-            return f"no node {wanted.to} is in the fleet; there are: {known}"
-        demand = next(
-            (o.demand for o in self._spec.seats() or () if o.handle == wanted.handle), None
-        )
-        able = demand is not None and may_work(member_of(there), demand)
-        return "" if able else f"{wanted.to} may not work {wanted.handle}"
+    # -- a node that leaves ---------------------------------------------------------------
+
+    def _note_for_waves(self, lease: Lease, now: float) -> None:
+        handle = lease.resource.removeprefix(SEAT)
+        if lease.released:
+            self._waves.released(handle, now)
+        elif lease.node != self._spec.node:
+            self._waves.taken(handle, now)
+            self._let_go_more(now)
+
+    def _let_go_more(self, now: float) -> None:
+        for seat in self._waves.due(now):
+            self._give_up(GiveUpSeat(seat.handle, seat.reason, seat.to))
+        if (at := self._waves.next_at()) < float("inf"):
+            self.timer("wave", max(0.001, at - now), _NextWave())
+
+    def _let_go_of_all(self) -> None:
+        """It cannot be told to whom: nobody is waited for."""
+        for handle in self._working:
+            if handle not in self._letting_go:
+                self._give_up(GiveUpSeat(handle, "drain"))
+
+    @handles(_NextWave)
+    def on_next_wave(self, _: _NextWave, sender: Address) -> None:
+        self._let_go_more(self.clock.monotonic())
+
+    @handles(SeatWanted)
+    def on_wanted(self, wanted: SeatWanted, sender: Address) -> None:
+        seat = self._waves.at_once(wanted.handle, self.clock.monotonic())
+        if seat is not None:
+            self._give_up(GiveUpSeat(seat.handle, seat.reason, seat.to))
 
     # -- passes ---------------------------------------------------------------------------
 
     def _soon(self, after_s: float) -> None:
         """A pass in so many seconds, unless one is due before; never two in a breath."""
         now = self.clock.monotonic()
-        breath = PASS_S + PASS_S_A_SEAT * self._openings
+        breath = PASS_S + PASS_S_A_SEAT * len(self._openings)
         due = max(now + after_s, self._last_pass + breath)
         if due < self._due:
             self._due = due
@@ -260,6 +299,8 @@ class PlacementSupervisor(Actor):
             self._soon(self._take_from - now)
         if self._seen and self._session.valid_until > now:
             self._pass(now)
+        elif self._leaving:
+            self._let_go_of_all()
         if (silence := self._view.next_silence()) < float("inf"):
             self._soon(max(0.0, silence - now) if silence > now else self._spec.timing.sweep_s)
 
@@ -268,9 +309,15 @@ class PlacementSupervisor(Actor):
         openings = self._spec.seats()
         if openings is None:  # unknown is never absent
             log.warning("placement_skipped", reason="the company cannot be read")
+            if self._leaving:
+                self._let_go_of_all()
             return
-        self._openings = len(openings)
-        board = self._board(openings, now)
+        if openings is not self._openings:
+            self._openings = openings
+            self._demands = {opening.handle: opening.demand for opening in openings}
+        board = self._outlook.board(openings, self._own(), self._working, now)
+        if self._outlook.changes_at < float("inf"):
+            self._soon(self._outlook.changes_at - now)
         moves = self._spec.strategy(board)
         self._say_unplaceable(moves)
         self._carry_out(moves, openings, now)
@@ -284,42 +331,6 @@ class PlacementSupervisor(Actor):
             ended = replace(lease, released=True)
             self.effect(self._spec.store.write(ended), tag=_End(lease.node, lease.revision))
 
-    def _board(self, openings: Sequence[Opening], now: float) -> Board:
-        spec, view = self._spec, self._view
-        others = [lease for lease in view.live(now) if lease.node != spec.node]
-        own = Member(spec.node, self._labels, not self._leaving, spec.roles)
-        members = [own, *(member_of(lease) for lease in others)]
-        members.sort(key=lambda member: member.id)
-        places = [self._place(opening, now) for opening in openings]
-        wanted = {opening.handle for opening in openings}
-        gone = [handle for handle in self._working if handle not in wanted]
-        return Board(spec.node, members, places, gone)
-
-    def _place(self, opening: Opening, now: float) -> Place:
-        resource = resource_of(opening.handle)
-        row = self._view.row(resource)
-        holder = self._view.holder(resource, now)
-        if holder:
-            self._free_since.pop(opening.handle, None)
-            waits = False
-        else:
-            since = self._free_since.setdefault(opening.handle, now)
-            stand_back_s = self._spec.timing.stand_back_s + STAND_BACK_S_A_SEAT * len(
-                self._free_since
-            )
-            waits = now - since >= stand_back_s
-            if not waits:
-                self._soon(since + stand_back_s - now)
-        return Place(
-            handle=opening.handle,
-            demand=opening.demand,
-            holder=holder,
-            preferred=row.preferred if row else "",
-            ordered=row is not None and ORDERED in row.about,
-            waits=waits,
-            avoid=row.about.get(UNPREPARED, "") if row else "",
-        )
-
     def _say_unplaceable(self, moves: Moves) -> None:
         if moves.unplaceable != self._unplaceable and not self._leaving:
             self._unplaceable = moves.unplaceable
@@ -328,6 +339,7 @@ class PlacementSupervisor(Actor):
             self._spec.tell("seats_unplaceable", {"handles": moves.unplaceable})
 
     def _carry_out(self, moves: Moves, openings: Sequence[Opening], now: float) -> None:
+        paced: list[GiveUp] = []
         for give_up in moves.give_up:
             if give_up.handle not in self._working or give_up.handle in self._letting_go:
                 continue
@@ -335,14 +347,19 @@ class PlacementSupervisor(Actor):
                 if self._may_shed <= 0:
                     continue
                 self._may_shed -= 1
+            elif give_up.to and not give_up.handle.startswith(WORKER):
+                paced.append(give_up)
+                continue
             self._give_up(GiveUpSeat(give_up.handle, give_up.reason, give_up.to))
+        self._waves.plan(paced)
+        self._let_go_more(now)
         if self._leaving or self._session.start_until <= now:
             return
         if now < self._take_from:  # of what nobody else is to have nothing is to be seen yet
             for handle in filter(self._is_sent_to_us, moves.take):
                 self._take(handle, now)
             return
-        for handle in [*moves.take, *self._unadopted(openings, now)]:
+        for handle in [*moves.take, *self._outlook.unadopted(openings, self._working, now)]:
             self._take(handle, now)
         self._passed = True
         self._report_settled()
@@ -351,25 +368,15 @@ class PlacementSupervisor(Actor):
         row = self._view.row(resource_of(handle))
         return row is not None and row.released and row.preferred == self._spec.node
 
-    def _unadopted(self, openings: Sequence[Opening], now: float) -> list[str]:
-        """Ours by their rows, and nobody here works them: claims whose answer was lost."""
-        mine = self._spec.node
-        handles = (opening.handle for opening in openings)
-        return [
-            handle
-            for handle in handles
-            if handle not in self._working
-            and self._view.standing(resource_of(handle), now) is Standing.HELD
-            and self._view.holder(resource_of(handle), now) == mine
-        ]
-
-    def _take(self, handle: str, now: float) -> None:
+    def _take(self, handle: str, now: float) -> bool:
+        """Whether it is being taken; not if it is already, or was in vain a moment ago."""
         if handle in self._working or self._not_before.get(handle, now) > now:
-            return
+            return False
         self._working[handle] = self._coming[handle] = None
         resource = resource_of(handle)
         row = self._view.row(resource)
         self.tell(self._seats, TakeSeat(handle, row, self._view.died(resource)))
+        return True
 
     def _give_up(self, wanted: GiveUpSeat) -> None:
         self._letting_go[wanted.handle] = None

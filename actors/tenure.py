@@ -106,12 +106,14 @@ class LeaseStore(Protocol):
 
 class Session:
     """A node's own session as far as the node knows. Written by the lease supervisor alone, read
-    by whoever works under it; times are seconds of the node's monotonic clock."""
+    by whoever works under it; times are seconds of the node's monotonic clock. `leaving`: the node
+    gives up its seats, and starts nothing on those that it has not let go of yet."""
 
-    __slots__ = ("epoch", "start_until", "valid_until")
+    __slots__ = ("epoch", "leaving", "start_until", "valid_until")
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.leaving = False
         self.valid_until = float("-inf")
         self.start_until = float("-inf")
 
@@ -129,8 +131,9 @@ class Tenure:
         self.ended = False
 
     def may_start(self, now: float) -> bool:
-        """A new turn: the session was confirmed a moment ago."""
-        return self.may_settle(now) and now < self.session.start_until
+        """A new turn: the session was confirmed a moment ago, and the node stays."""
+        session = self.session
+        return self.may_settle(now) and now < session.start_until and not session.leaving
 
     def may_settle(self, now: float) -> bool:
         """To tell the broker anything: the session is valid, and the same."""

@@ -95,7 +95,8 @@ def fair_shares(board: Board) -> Moves:
         mine = [place for place in shares.places if place.holder == board.me]
         if board.me not in shares.able:
             why: Reason = "placement" if _is_open(board) else "role"
-            give_up += [GiveUp(place.handle, why) for place in mine]
+            heirs = shares.heirs(board.me, mine)
+            give_up += [GiveUp(place.handle, why, to) for place, to in heirs]
             continue
         given, room = shares.assigned()
         give_up += shares.shed(board.me, mine, room)
@@ -224,6 +225,18 @@ class _Shares:
                 given[place.handle] = id
                 room[id] -= 1
         return given, room
+
+    def heirs(self, me: str, mine: Sequence[Place]) -> list[tuple[Place, str]]:
+        """What we may not work any more, each with who should have it next, in turns; empty where
+        nobody may. Others who let go of theirs share the same nodes, in the order of their ids."""
+        room = self.assigned()[1] if self.able else {}
+        turns = sorted((turn, id) for id, lacks in room.items() for turn in range(lacks))
+        others = (place.holder for place in self.places if place.holder not in self.able)
+        before = sum("" < holder < me for holder in others)
+        heirs = [to for _, to in turns[before:]]
+        heirs += [""] * (len(mine) - len(heirs))
+        pairs = zip(mine, heirs, strict=False)
+        return [(place, "" if to == place.avoid else to) for place, to in pairs]
 
     def shed(self, me: str, mine: Sequence[Place], room: Mapping[str, int]) -> list[GiveUp]:
         """What we have too many of, each for a node that has too few. What was meant for us

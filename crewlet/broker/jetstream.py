@@ -173,15 +173,15 @@ class JetStreamBroker:
 
     async def attach(self, mailbox: Mailbox, epoch: int) -> Attachment:
         with _in_words_of_the_port():
-            info = await self._mailboxes.info(mailbox)
-        if info is None:
+            there = await self._mailboxes.is_there(mailbox)
+        if not there:
             raise NoMailbox(f"nobody ever ensured the mailbox {mailbox}")
         pull = Pull(
             self._wire,
             mailbox,
             epoch,
-            stream=info["stream_name"],
-            consumer=info["name"],
+            stream=names.stream_of(mailbox.topic),
+            consumer=names.consumer(mailbox),
             care=self._repairs,
             expiry_s=EXPIRY_S if self._exclusive else SHARED_EXPIRY_S,
             replicated=self._topology.replicated,

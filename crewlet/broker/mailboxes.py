@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,6 +32,10 @@ MOST_GHOSTS: Final = 100_000
 
 ACK: Final = b"+ACK"
 
+JUST_NOW_S: Final = 1.0
+"""Whoever has a mailbox ensured attaches it within this, and need not be told again that it is
+there. One that was deleted in between is found missing by the first fetch."""
+
 
 class Mailboxes:
     """The verbs of the port that move no mail, and `reclaim`."""
@@ -39,17 +44,26 @@ class Mailboxes:
         self._wire = wire
         self._api = api
         self._topology = topology
+        self._seen: dict[Mailbox, float] = {}
 
     async def ensure(self, mailbox: Mailbox) -> bool:
         """Asked of the broker each time: a peer may have deleted what we once made."""
         stream = await self._topology.ensure_for(mailbox.topic)
         try:
-            return await self._create(stream, mailbox)
+            made = await self._create(stream, mailbox)
         except ApiError as error:
             if error.code != STREAM_MISSING:
                 raise
-        self._topology.forget(stream)
-        return await self._create(await self._topology.ensure_for(mailbox.topic), mailbox)
+            self._topology.forget(stream)
+            stream = await self._topology.ensure_for(mailbox.topic)
+            made = await self._create(stream, mailbox)
+        self._seen[mailbox] = time.monotonic()
+        return made
+
+    async def is_there(self, mailbox: Mailbox) -> bool:
+        """Not asked of the broker where it was ensured a moment ago."""
+        seen = self._seen.pop(mailbox, float("-inf"))
+        return time.monotonic() - seen < JUST_NOW_S or await self.info(mailbox) is not None
 
     async def info(self, mailbox: Mailbox, wait_s: float = WAIT_S) -> dict[str, Any] | None:
         """The durable's own state; None where there is no such mailbox."""
@@ -67,6 +81,7 @@ class Mailboxes:
             raise
 
     async def delete(self, mailbox: Mailbox) -> bool:
+        self._seen.pop(mailbox, None)
         stream = names.stream_of(mailbox.topic)
         try:
             await self._api.call(f"CONSUMER.DELETE.{stream}.{names.consumer(mailbox)}")

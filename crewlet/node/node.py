@@ -153,10 +153,15 @@ class Node:
         self.fleet: FleetView = self._shared
         self.reconcile = Reconcile(self, self._built)
         await self.reconcile.begin(alone=self._alone, forced=self._apply)
-        there, in_flight = await ensure_mailboxes(self.broker, first_mailboxes(self.company))
-        spec = self._spec(there, in_flight)
+        in_flight = await ensure_mailboxes(self.broker, first_mailboxes(self.company))
+        spec = self._spec(in_flight)
         self.runtime = SeatRuntime(spec, clock=self.clock, fallen=self._on_fallen)
         self._closers.push_async_callback(self.runtime.stop)
+        self.pause_watch = PauseWatch(
+            self.broker.store, self.pauses, self.turns, lambda: self.runtime
+        )
+        self._closers.push_async_callback(self.pause_watch.stop)
+        self.pause_watch.start()
         try:
             await self.runtime.start()
         except IdTaken as error:
@@ -164,9 +169,6 @@ class Node:
                 f"{error}: two processes must not share a node id; give this one another "
                 "(`node: {id: ...}` in its node file, or CREWLET_NODE_ID)"
             ) from None
-        watch = PauseWatch(self.broker.store, self.pauses, self.turns, lambda: self.runtime)
-        self._closers.push_async_callback(watch.stop)
-        watch.start()
         await self._open_faces()
         if self._watchdog is not None:
             self._watchdog.arm()
@@ -306,7 +308,7 @@ class Node:
 
     # -- what it is made of -----------------------------------------------------------
 
-    def _spec(self, there: frozenset[Mailbox], in_flight: frozenset[Mailbox]) -> NodeSpec:
+    def _spec(self, in_flight: frozenset[Mailbox]) -> NodeSpec:
         followers = Followers(self.broker.store)
         brakes, store = SeatBrakes(lambda: self.runtime), self.broker.store
         self.outages = Outages(brakes, self.queue, self.clock)
@@ -334,10 +336,8 @@ class Node:
             self.broker,
             self.pauses,
             self._reflect,
-            there,
             in_flight if self._alone else frozenset(),
         )
-        self.reconcile.tell(self._workshop.forget)
         self.reconcile.tell(self.outages.revised)
         seal = self._folder.seal if self._folder is not None else ""
         duties = duties_of(self, self._shared, {"channels": self._colleagues.sweep.run})

@@ -1,6 +1,7 @@
 """A node hears of pauses, whichever node a person paused a seat from.
 
-The verb brakes the node that it runs on; this one is for the case that the seat is on another.
+The verb brakes the node that it runs on; this one is for the case that the seat is on another, or
+on its way here: what was read of it before its inbox was attached may have changed meanwhile.
 What is heard is looked up again before it is acted on: a watch may lag behind the verb.
 """
 
@@ -27,7 +28,8 @@ log = structlog.get_logger(__name__)
 
 
 class PauseWatch:
-    """`start` needs the node's actors; what it hears until `stop` is done one after another."""
+    """Started before the node's seats, so that no change is heard by nobody; what it hears until
+    `stop` is done one after another."""
 
     def __init__(
         self, store: Store, pauses: Pauses, turns: Turns, runtime: Callable[[], SeatRuntime]
@@ -37,6 +39,7 @@ class PauseWatch:
         self._turns = turns
         self._runtime = runtime
         self._changed: asyncio.Queue[str] = asyncio.Queue()
+        self._absent: set[str] = set()
         self._following: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -46,6 +49,11 @@ class PauseWatch:
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
+
+    def established(self, handle: str) -> None:
+        """The seat is here now. What was heard of it while it was not is done again."""
+        if handle in self._absent:
+            self._changed.put_nowait(handle)
 
     async def _follow(self) -> None:
         watch, loop = await self._watch(), asyncio.get_running_loop()
@@ -58,7 +66,7 @@ class PauseWatch:
             await watch.close()
 
     async def _watch(self) -> Watch:
-        """The seats that are established meanwhile look for their pauses by themselves."""
+        """All rows are heard then, also those that were written meanwhile."""
         while True:
             try:
                 return await self._store.watch(PAUSES, f"{PAUSED}.", self._heard)
@@ -72,6 +80,7 @@ class PauseWatch:
 
     async def _obey(self, handle: str) -> bool:
         """What the row says now, where the seat is here; False where that is not known."""
+        self._absent.add(handle)  # it may come at any moment from now on
         try:
             pause = await self._pauses.of(handle)
             brake = Lift(PAUSED) if pause is None else Hold(PAUSED)
@@ -79,6 +88,8 @@ class PauseWatch:
         except (StoreUnavailable, TimeoutError) as error:
             log.warning("pause_not_obeyed", seat=handle, error=str(error))
             return False
+        if braked is not None:
+            self._absent.discard(handle)
         if pause is None:
             self._turns.go_on(handle)
         elif braked is not None and pause.stopped_by:

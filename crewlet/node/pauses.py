@@ -80,9 +80,8 @@ class Pauses:
 
     async def holds_of(self, handle: str) -> tuple[str, ...]:
         """The holds that a seat is established with: for `SeatSpec.holds`, asked before its
-        inbox is attached - and once more after, since a pause that was written in between was
-        told to nobody. StoreUnavailable: do not attach; a pause that cannot be read may be
-        there."""
+        inbox is attached; a change after that is heard (crewlet.node.pause_watch).
+        StoreUnavailable: do not attach; a pause that cannot be read may be there."""
         return (PAUSED,) if await self.of(handle) is not None else ()
 
     async def all(self) -> frozenset[str]:

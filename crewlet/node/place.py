@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -11,16 +10,13 @@ import structlog
 
 from actors.duty import DutySpec
 from actors.fleet import FleetSpec, Opening
-from actors.machines.signals import Hold
-from actors.seat import INBOX, SeatSpec
+from actors.seat import SeatSpec
 from crewlet.company import Company, NodeSettings
-from crewlet.errors import StoreUnavailable
 from crewlet.node.duties import Duties
-from crewlet.node.pauses import PAUSED
+from crewlet.node.pause_watch import PauseWatch
 from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.view import NodeView
 from crewlet.node.workshop import Workshop
-from crewlet.topics import is_handle
 
 SETTLE_S: Final = 1.0
 """How long a node that joins a broker of somebody else's looks around before it takes seats: of
@@ -34,6 +30,7 @@ class Placed(NodeView, Protocol):
 
     settings: NodeSettings
     lost: bool
+    pause_watch: PauseWatch
 
 
 class Place:
@@ -56,7 +53,6 @@ class Place:
         self._alone = alone
         self._seal = seal
         self._opened: tuple[Company, list[Opening]] | None = None
-        self._looking: set[asyncio.Future[None]] = set()
 
     def spec(self) -> FleetSpec:
         settings = self._node.settings
@@ -93,17 +89,5 @@ class Place:
                 log.critical("node_id_taken", node=self._node.node_id, by=about.get("owner"))
                 self._node.lost = True
                 self._node.stopping.set()
-            case "seat_established" if is_handle(str(about["handle"])):  # a duty is no seat
-                look = asyncio.ensure_future(self._look_for_a_pause(str(about["handle"])))
-                self._looking.add(look)
-                look.add_done_callback(self._looking.discard)
-
-    async def _look_for_a_pause(self, handle: str) -> None:
-        """One that was written while the seat was on its way here was told to nobody."""
-        node = self._node
-        try:
-            holds = await node.pauses.holds_of(handle)
-            if holds and not node.stopping.is_set():
-                await node.runtime.brake(handle, INBOX, Hold(PAUSED))
-        except (StoreUnavailable, TimeoutError) as error:
-            log.warning("pause_not_read", seat=handle, error=str(error))
+            case "seat_established":
+                self._node.pause_watch.established(str(about["handle"]))

@@ -7,7 +7,7 @@ seat.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from actors.delivery import Ack, Mailbox, Outcome, Partition
@@ -49,7 +49,6 @@ class Workshop:
         broker: CompanyBroker,
         pauses: Pauses,
         reflect: Reflect | None,
-        there: frozenset[Mailbox],
         forgotten: frozenset[Mailbox],
     ) -> None:
         self._current = current
@@ -58,7 +57,6 @@ class Workshop:
         self._broker = broker
         self._pauses = pauses
         self._reflect = reflect
-        self._there = set(there)
         self._forgotten = set(forgotten)
 
     async def prepare(self, handle: str) -> SeatSpec:
@@ -67,25 +65,30 @@ class Workshop:
         it. What was known of an outage was known of another stay of the seat here: the first turn
         is the probe."""
         self._services.outages.forget(handle)
-        for mailbox in (topics.control_of(handle), topics.reflect_of(handle)):
-            if mailbox not in self._there:
-                await self._broker.ensure(mailbox)
-                self._there.add(mailbox)
-        await _patiently(lambda: self._services.runs.recover(handle))
-        holds = tuple(await self.holds_of(handle))
+        self._at_work(handle)  # of a seat that is no more nothing is made
+        paused = await self._asked(handle)
         return SeatSpec(
             handle=handle,
             inbox=self.inbox(handle),
             control=self.control(handle),
             reflect=self.reflect(handle),
             reclaim=self._was_forgotten(handle),
-            holds=holds,
+            holds=tuple(self._holds(handle, paused)),
         )
 
-    async def forget(self, _: Company) -> None:
-        """The company may have been without a seat for so long that its mailboxes were deleted:
-        whether they exist is asked again."""
-        self._there.clear()
+    async def _asked(self, handle: str) -> Sequence[str]:
+        """All that the broker is asked, at once: the seat's mail waits for the answers. Who paused
+        it, as holds."""
+        boxes = (topics.inbox_of(handle), topics.control_of(handle), topics.reflect_of(handle))
+        try:
+            async with asyncio.TaskGroup() as asked:
+                asked.create_task(_patiently(lambda: self._services.runs.recover(handle)))
+                paused = asked.create_task(_patiently(lambda: self._pauses.holds_of(handle)))
+                for box in boxes:
+                    asked.create_task(self._broker.ensure(box))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return paused.result()
 
     def _was_forgotten(self, handle: str) -> bool:
         """Once for each seat: from then on the broker has known no other life."""
@@ -95,10 +98,12 @@ class Workshop:
 
     async def holds_of(self, handle: str) -> list[str]:
         """The holds that a seat's inbox is taken up with; a pause may have come since."""
+        return self._holds(handle, await _patiently(lambda: self._pauses.holds_of(handle)))
+
+    def _holds(self, handle: str, paused: Sequence[str]) -> list[str]:
         own = [NO_HANDLER] if self._at_work(handle).handler is None else []
         if self._services.outages.holding(handle) is not None:
             own.append(PROVIDER)
-        paused = await _patiently(lambda: self._pauses.holds_of(handle))
         if not paused:  # what a person stopped here may go on since it was elsewhere
             self._services.turns.go_on(handle)
         return [*own, *paused, *self._services.runs.holds_of(handle)]

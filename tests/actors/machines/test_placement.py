@@ -230,3 +230,20 @@ def test_the_seats_of_a_silent_node_are_left_to_it_and_counted() -> None:
     members = [Member("a"), Member("b")]
     places = [Place(f"s{i}", holder="silent" if i < 2 else "") for i in range(4)]
     assert [fair_shares(Board(me, members, places)).take for me in "ab"] == [("s2",), ("s3",)]
+
+
+def test_a_node_that_leaves_names_an_heir_for_each_seat_as_they_lack_them_in_turns() -> None:
+    members = [Member("a", open=False), Member("b"), Member("c"), Member("d", open=False)]
+    held = [Place(f"s{n}", holder="a") for n in range(4)]
+    held += [Place("s4", holder="d"), Place("s5", holder="b"), Place("s6", holder="d")]
+    by_a = [move.to for move in fair_shares(Board("a", members, held)).give_up]
+    by_d = [move.to for move in fair_shares(Board("d", members, held)).give_up]
+    assert by_a == ["b", "c", "b", "c"] and by_d == ["b", "c"]
+
+
+def test_whoever_could_not_work_a_seat_is_not_its_heir_and_nobody_is_where_nobody_may() -> None:
+    members = [Member("a", open=False), Member("b")]
+    bad = Place("s0", holder="a", avoid="b")
+    alone = Place("s1", Demand("a"), holder="a")
+    moves = fair_shares(Board("a", members, [bad, alone])).give_up
+    assert sorted((move.handle, move.to) for move in moves) == [("s0", ""), ("s1", "")]

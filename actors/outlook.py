@@ -1,0 +1,97 @@
+"""What placement decides from: the fleet as this node sees it, as the board of a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from actors.fleet import FleetSpec, Opening, member_of
+from actors.fleet_messages import MoveSeat
+from actors.holding import ORDERED, UNPREPARED
+from actors.machines.fleet_view import FleetView, Standing
+from actors.machines.placement import Board, Member, Place, may_work
+from actors.tenure import resource_of
+
+STAND_BACK_S_A_SEAT: Final = 0.02
+"""Of a node that died with a thousand seats each of its heirs needs a while for its own share."""
+
+
+class Outlook:
+    """The view, and since when seats are free in it. `changes_at`: when a seat that is left to the
+    node it is meant for will be anybody's, as of the last board; infinite where there is none."""
+
+    def __init__(self, spec: FleetSpec, view: FleetView) -> None:
+        self._spec = spec
+        self._view = view
+        self._free_since: dict[str, float] = {}
+        self.changes_at = float("inf")
+
+    def board(
+        self, openings: Sequence[Opening], own: Member, working: Collection[str], now: float
+    ) -> Board:
+        """`working`: what this node has or takes, whatever the rows say."""
+        self.changes_at = float("inf")
+        others = [lease for lease in self._view.live(now) if lease.node != own.id]
+        members = [own, *(member_of(lease) for lease in others)]
+        members.sort(key=lambda member: member.id)
+        places = [self._place(opening, now) for opening in openings]
+        wanted = {opening.handle for opening in openings}
+        gone = [handle for handle in working if handle not in wanted]
+        return Board(own.id, members, places, gone)
+
+    def _place(self, opening: Opening, now: float) -> Place:
+        resource = resource_of(opening.handle)
+        row = self._view.row(resource)
+        holder = self._view.holder(resource, now)
+        if holder:
+            self._free_since.pop(opening.handle, None)
+            waits = False
+        else:
+            since = self._free_since.setdefault(opening.handle, now)
+            stand_back_s = self._spec.timing.stand_back_s + STAND_BACK_S_A_SEAT * len(
+                self._free_since
+            )
+            waits = now - since >= stand_back_s
+            if not waits:
+                self.changes_at = min(self.changes_at, since + stand_back_s)
+        return Place(
+            handle=opening.handle,
+            demand=opening.demand,
+            holder=holder,
+            preferred=row.preferred if row else "",
+            ordered=row is not None and ORDERED in row.about,
+            waits=waits,
+            avoid=row.about.get(UNPREPARED, "") if row else "",
+        )
+
+    def unadopted(
+        self, openings: Sequence[Opening], working: Collection[str], now: float
+    ) -> list[str]:
+        """Ours by their rows, and nobody here works them: claims whose answer was lost."""
+        mine, view = self._spec.node, self._view
+        return [
+            handle
+            for opening in openings
+            if (handle := opening.handle) not in working
+            and view.standing(resource_of(handle), now) is Standing.HELD
+            and view.holder(resource_of(handle), now) == mine
+        ]
+
+    def refused(self, wanted: MoveSeat, working: Collection[str], now: float) -> str:
+        """Why a seat cannot be sent there; empty where it can."""
+        view, mine = self._view, self._spec.node
+        holder = view.holder(resource_of(wanted.handle), now)
+        if holder != mine or wanted.handle not in working:
+            return f"{wanted.handle} is not worked here, but on {holder or 'no node'}"
+        if wanted.to == mine:
+            return f"{wanted.handle} is worked on {wanted.to} already"
+        live = view.live(now)
+        there = next((lease for lease in live if lease.node == wanted.to), None)
+        if there is None:
+            known = ", ".join(lease.node for lease in live)
+            return f"no node {wanted.to} is in the fleet; there are: {known}"
+        demand = next(
+            (o.demand for o in self._spec.seats() or () if o.handle == wanted.handle), None
+        )
+        able = demand is not None and may_work(member_of(there), demand)
+        return "" if able else f"{wanted.to} may not work {wanted.handle}"
