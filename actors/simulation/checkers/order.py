@@ -130,6 +130,8 @@ class Order(Checker):
         if record.code == AGAIN:
             self._take((record.seat, record.seq))
             return
+        # Also what was on its way since before the seat changed hands, and went back since.
+        self._back.get(record.seat, {}).pop(record.seq, None)
         mine = who(record), record.seat, record.seq, record.dc
         outcome, least, most = self._outcome.get(mine, ("nothing", 1, 1))
         if outcome != "nak":
