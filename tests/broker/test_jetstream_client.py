@@ -11,7 +11,7 @@ import pytest
 from actors.delivery import Dead, Delivery, Done, Mailbox
 from actors.ports import NotLive, TooLarge, Unavailable
 from crewlet import topics
-from crewlet.broker import dead_letters, jetstream
+from crewlet.broker import dead_letters
 from crewlet.broker.dial import RECORD_BYTES, Address
 from crewlet.broker.jetstream import JetStreamBroker
 from crewlet.broker.opening import open_broker
@@ -221,11 +221,7 @@ def test_an_error_of_the_server_that_ends_the_client_is_dialed_again(tmp_path: P
     asyncio.run(asyncio.wait_for(play(), 30))
 
 
-def test_what_nobody_waits_for_any_more_is_not_sent_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jetstream, "PUBLISH_S", 0.2)
-
+def test_what_nobody_waits_for_any_more_is_not_sent_later(tmp_path: Path) -> None:
     async def play() -> None:
         async with serving(tmp_path) as real:
             proxy, client = await _through(real)
@@ -234,7 +230,7 @@ def test_what_nobody_waits_for_any_more_is_not_sent_later(
             proxy.cut()
             await until(lambda: not client.connected)
             with pytest.raises(Unavailable):
-                await client.publish(box().topic, b"late", message_id="late")
+                await client.publish(box().topic, b"late", message_id="late", within_s=0.2)
             proxy.let_go()
             await until(lambda: client.connected)
             (state,) = await client.list(box().topic)

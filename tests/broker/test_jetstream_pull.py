@@ -13,7 +13,7 @@ import pytest
 
 from actors.delivery import Delivery, Done, HandBack, Retry
 from actors.ports import MailboxState, NoMailbox, Unavailable
-from crewlet.broker import jetstream, pull
+from crewlet.broker import pull
 from crewlet.broker.jetstream import JetStreamBroker
 from tests.broker.real import (
     Real,
@@ -206,7 +206,6 @@ def test_hand_backs_are_confirmed_before_the_next_fetch(tmp_path: Path) -> None:
 def test_a_server_that_is_frozen_is_unavailable_and_serves_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jetstream, "PUBLISH_S", 1.0)
     monkeypatch.setattr(pull, "GRACE_S", 0.3)
     monkeypatch.setattr(pull, "BARRIER_S", 0.3)
 
@@ -222,12 +221,12 @@ def test_a_server_that_is_frozen_is_unavailable_and_serves_again(
             try:
                 began = time.monotonic()
                 with pytest.raises(Unavailable):
-                    await client.publish(box().topic, b"x", message_id="x")
+                    await client.publish(box().topic, b"x", message_id="x", within_s=1.0)
                 assert await client.fetch(attachment, 1, 0.05) == []
                 assert time.monotonic() - began < 4
             finally:
                 os.kill(pid, signal.SIGCONT)
-            await client.publish(box().topic, b"x", message_id="x")
+            await client.publish(box().topic, b"x", message_id="x", within_s=1.0)
             got = [await client.fetch(attachment, 5, 5.0) for _ in range(1)]
             assert bodies(list(got[0])) == ["x"]
             await client.stop()
