@@ -22,7 +22,8 @@ _EMPTY: Final = contextvars.Context()
 """Of calls that bring none: they are never inside one another."""
 
 enter = events._set_running_loop
-"""Which loop the code that runs now finds as the running one."""
+running = events._get_running_loop
+"""The same, asked."""
 
 
 class Call(asyncio.TimerHandle):

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
-from actors.simulation.loop import Call, SimulatedLoop, close_tasks, enter
+from actors.simulation.loop import Call, SimulatedLoop, close_tasks, enter, running
 from actors.simulation.world import World
 from actors.system.clock import EPOCH
 
@@ -204,11 +204,14 @@ class Process(SimulatedLoop):
         self.world.call_soon(self._close)
 
     def _close(self) -> None:
+        """Whoever killed it goes on where it was: at a failpoint that is this loop's own code, and
+        what that begins in its last breath is still begun here, and so never runs."""
+        before = running()
         enter(self)
         try:
             close_tasks(self)
         finally:
-            enter(self.world)
+            enter(before)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if self.alive:
