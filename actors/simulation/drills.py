@@ -1,7 +1,8 @@
-"""The calm after the faults: what is left is worked off, then four things are done on purpose.
+"""The calm after the faults: what is left is worked off, then six things are done on purpose.
 
 Liveness can be promised only where nothing goes wrong, so each drill has the fleet to itself:
 a leader is lost for less than a lease outlasts, a hold is lifted, a node leaves, a node dies.
+Then a command comes to a held seat, and mailboxes are ensured and deleted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 
 from actors.machines import signals
 from actors.seat import INBOX
+from actors.simulation.checkers.excuses import FOUND_S
 from actors.simulation.faults import Decision
 from actors.simulation.fleet import Fleet
 from actors.simulation.host import Host
@@ -26,9 +28,12 @@ BACKLOG_S: Final = 30.0
 TICK_S: Final = 0.5
 DRILL: Final = "drill"
 
+NOBODY: Final = "nobody"
+"""A seat that there is not: but for one drill it has no mailbox."""
+
 
 class Drills:
-    """In order; about 60 seconds, after the 60 of working off."""
+    """In order; about 70 seconds, after the 60 of working off."""
 
     def __init__(self, fleet: Fleet, workload: Workload, trouble: Trouble) -> None:
         self.fleet = fleet
@@ -41,6 +46,9 @@ class Drills:
         await self._lift_a_hold()
         await self._leave()
         await self._kill()
+        await self._command()
+        await self._mailboxes()
+        await self._excuses_run_out()
 
     async def tick(self) -> None:
         """Twice a second, for as long as it is not cancelled."""
@@ -66,8 +74,48 @@ class Drills:
                 fleet.fail("L4", f"{seat}: {which}, {DRAIN_S:g} s after the last fault")
 
     def _left(self, seat: str) -> list[int]:
-        excused = self.fleet.liveness.excused
-        return [seq for seq in self.fleet.site.left(seat) if (seat, seq) not in excused]
+        """But for what has an excuse: that runs out by itself."""
+        excuses = self.fleet.liveness.excuses
+        return [seq for seq in self.fleet.site.left(seat) if (seat, seq) not in excuses]
+
+    async def _command(self) -> None:
+        """S21: it is obeyed although the inbox is held and has mail."""
+        seat = self.fleet.site.seats[-1]
+        host = self.fleet.holder(seat)
+        if host is None or host.runtime is None:
+            self.fleet.fail("L4", f"{seat} is held by nobody after the last drill")
+            return
+        runtime = host.runtime
+        self._drill("command", seat)
+        host.run(lambda: runtime.brake(seat, INBOX, signals.Hold(DRILL)))
+        await asyncio.sleep(1.0)
+        self.workload.post(seat)
+        await self.workload.command(seat)
+        await asyncio.sleep(2.0)
+        host.run(lambda: runtime.brake(seat, INBOX, signals.Lift(DRILL)))
+        await asyncio.sleep(2.0)
+
+    async def _mailboxes(self) -> None:
+        """S20: to ensure what is there changes nothing, and to delete a mailbox takes it and its
+        mail although nobody is attached to it."""
+        site = self.fleet.site
+        self._drill("mailboxes")
+        for seat in site.seats:
+            site.ensure(seat)
+        site.ensure(NOBODY)
+        for _ in range(3):
+            await self.workload.store(NOBODY)
+        site.ensure(NOBODY)
+        if not site.delete(NOBODY) or site.delete(NOBODY):
+            self.fleet.fail("S20", "to delete a mailbox does not say whether there was one")
+        await self.workload.nowhere()
+
+    async def _excuses_run_out(self) -> None:
+        """What the last drills lost is looked for, too, before all is judged."""
+        for _ in range(round(FOUND_S / TICK_S) + 1):
+            if not self.fleet.liveness.excuses:
+                return
+            await asyncio.sleep(TICK_S)
 
     def _drill(self, code: str, seat: str = "") -> None:
         self.fleet.history.add("drill", seat=seat, code=code)

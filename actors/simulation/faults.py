@@ -73,6 +73,7 @@ class Knobs(Struct, frozen=True):
     skew_s: float = 50.0
     shuffle: bool = True
     hold_back: int = 3
+    command_rate: float = 0.0
 
 
 class Plan(Struct, frozen=True):

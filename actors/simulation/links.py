@@ -42,6 +42,12 @@ UNREPAIRED: Final = "unrepaired"
 AGAIN: Final = "again"
 """The code of what a client says again after its line was broken."""
 
+SizeOf = Callable[[Mailbox], int]
+"""How much mail it holds, handed out or not."""
+
+Unheard = Callable[[Mailbox, Sequence[int]], None]
+"""Tells the office what never came to the process that it is the client of."""
+
 SeatOf = Callable[[Mailbox], str]
 """The seat whose inbox it is; empty for every other mailbox, which the history leaves out."""
 
@@ -62,9 +68,13 @@ class LinkedBroker:
         office: Broker,
         history: History,
         seat_of: SeatOf,
+        size_of: SizeOf,
+        unheard: Unheard,
         point: Point = _never,
     ) -> None:
         self._point = point
+        self._unheard = unheard
+        self._size_of = size_of
         self._wire = wire
         self._office = office
         self._history = history
@@ -182,7 +192,8 @@ class LinkedBroker:
             self._wire.back(raise_in, answer, error)
             return
         self._handed_out(hold, given)
-        self._wire.back(self._landed, hold, answer, given)
+        lost = partial(self._lose, hold, given)
+        self._wire.back(self._landed, hold, answer, given, lost=lost)
 
     def _handed_out(self, hold: Hold, given: Sequence[Delivery]) -> None:
         if seat := self._seat_of(hold.mailbox):
@@ -197,10 +208,16 @@ class LinkedBroker:
         """In the process. What comes for a fetch that is over is nobody's here."""
         if answer.done():
             hold.broken = hold.broken or bool(given)
+            self._lose(hold, given)
             return
         for one in given:
             self._add("got", hold.mailbox, seq=one.position, dc=one.count or 0)
         answer.set_result(given)
+
+    def _lose(self, hold: Hold, given: Sequence[Delivery]) -> None:
+        """The office stands at the broker's end; a real client is here, and never had this."""
+        if given:
+            self._unheard(hold.mailbox, [one.position for one in given])
 
     async def recall(self, attachment: Attachment) -> None:
         """The outstanding fetch ends: with what the broker had sent, or empty where it does
@@ -229,7 +246,7 @@ class LinkedBroker:
 
     async def _released(self, hold: Hold) -> None:
         await self._office.release(hold.real)
-        self._add("detach", hold.mailbox)
+        self._add("detach", hold.mailbox, pos=self._size_of(hold.mailbox))
         if hold.broken:  # as the real client does it: what was lost before is not looked for
             self._add("note", hold.mailbox, code=UNREPAIRED)
 

@@ -76,7 +76,9 @@ async def _play(fleet: Fleet, faults_s: float) -> None:
     drills = Drills(fleet, workload, trouble)
     await fleet.site.prepare()
     await _boot(fleet)
-    publishing = asyncio.ensure_future(workload.run())
+    publishing = [asyncio.ensure_future(workload.run())]
+    if fleet.plan.knobs.command_rate:
+        publishing.append(asyncio.ensure_future(workload.run_commands()))
     await _befall(fleet, trouble, faults_s)
     workload.end()
     trouble.heal()
@@ -85,7 +87,8 @@ async def _play(fleet: Fleet, faults_s: float) -> None:
     ticking = asyncio.ensure_future(drills.tick())
     await drills.run()
     ticking.cancel()
-    publishing.cancel()
+    for task in publishing:
+        task.cancel()
     audit = fleet.site.audit()
     for checker in fleet.checkers:
         checker.end(audit)

@@ -37,6 +37,13 @@ class Site(Protocol):
     async def prepare(self) -> None:
         """Make the mailboxes."""
 
+    def ensure(self, seat: str) -> None:
+        """Have its mailboxes there, whether or not they are; written down."""
+
+    def delete(self, seat: str) -> bool:
+        """Destroy its inbox and what is in it, whether or not anybody is attached; written down.
+        False: there is none."""
+
     def join(self, host: Host) -> Office:
         """A client for the host's new process."""
 
@@ -46,6 +53,10 @@ class Site(Protocol):
     async def publish(self, posting: Posting) -> tuple[int, bool]:
         """Where it is stored, and whether it was there already; Unavailable while the broker
         does not answer."""
+
+    async def command(self, seat: str, msg: str) -> None:
+        """Publish to the seat's control mailbox; written down. What it may answer, `publish`
+        says."""
 
     async def publish_nowhere(self, msg: str) -> bool:
         """Publish to a seat that has no mailbox; True where whoever publishes is told."""

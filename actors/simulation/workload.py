@@ -26,7 +26,9 @@ class Workload:
         self.fleet = fleet
         self.broker_answers = True
         self.chance = Random(f"workload {fleet.plan.seed}")  # noqa: S311
+        self._of_commands = Random(f"commands {fleet.plan.seed}")  # noqa: S311
         self._count = 0
+        self._commands = 0
         self._open: dict[asyncio.Task[None], None] = {}
         self.ended = False
 
@@ -38,7 +40,7 @@ class Workload:
             if self.ended:
                 return
             if chance.random() < 0.01:
-                await self._nowhere()
+                await self.nowhere()
             else:
                 self.post(chance.choice(self.fleet.site.seats), self._flavour())
 
@@ -89,7 +91,36 @@ class Workload:
                 return
             await asyncio.sleep(AGAIN_S)
 
-    async def _nowhere(self) -> None:
+    async def store(self, seat: str) -> None:
+        """Publish one, once, to where nobody works it."""
+        self._count += 1
+        posting = Posting(seat, f"m-{self._count}", f"{seat}-0", self.fleet.world.now)
+        self.fleet.history.add("pub_req", seat=seat, msg=posting.msg, key=posting.key)
+        seq, _ = await self.fleet.site.publish(posting)
+        self.fleet.history.add("pub_ack", seat=seat, msg=posting.msg, seq=seq)
+
+    async def run_commands(self) -> None:
+        """Control mail for whoever, as often as the plan has it, until `end`."""
+        chance, rate = self._of_commands, self.fleet.plan.knobs.command_rate
+        while not self.ended:
+            await asyncio.sleep(chance.expovariate(rate))
+            await self.command(chance.choice(self.fleet.site.seats))
+
+    async def command(self, seat: str) -> None:
+        """Publish to the seat's control mailbox until the broker has it."""
+        self._commands += 1
+        msg = f"c-{self._commands}"
+        while True:
+            try:
+                if not self.broker_answers:
+                    raise Unavailable("the broker does not answer")
+                await self.fleet.site.command(seat, msg)
+            except Unavailable:
+                await asyncio.sleep(AGAIN_S)
+                continue
+            return
+
+    async def nowhere(self) -> None:
         """To a seat that there is not: whoever does it has to be told."""
         self._count += 1
         msg = f"nowhere-{self._count}"

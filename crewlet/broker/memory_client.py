@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from actors.delivery import Dead, Delivery, Done, HandBack, Mailbox, Retry, Verdict
 from actors.ports import (
@@ -111,6 +111,10 @@ class MemoryClient:
                 raise Unavailable("the broker did not answer within the wait")
             self._out.setdefault(mine.mailbox, set()).update(one.position for one in sent)
             return sent
+
+    def unheard(self, mailbox: Mailbox, positions: Iterable[int]) -> None:
+        """What a fetch of ours brought was lost before anybody had it: it is not in our hands."""
+        self._out.get(mailbox, set()).difference_update(positions)
 
     async def recall(self, attachment: Attachment) -> None:
         """End the outstanding fetch with what it was given. Answers while the broker is down."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from actors.simulation.checkers import Audit, Checker, Rules, all_checkers
+from actors.simulation.checkers import Audit, Checker, Liveness, Rules, all_checkers
 from actors.simulation.history import History
 
 Line = tuple[float, str, dict[str, Any]]
+Then = Callable[[Sequence[Checker]], None]
 
 
 def at(t: float, kind: str, **fields: Any) -> Line:
@@ -28,7 +29,7 @@ def judge(
     *,
     audit: Audit | None = None,
     rules: Rules | None = None,
-    then: Callable[[Sequence[Checker]], None] = lambda checkers: None,
+    then: Then = lambda checkers: None,
 ) -> list[str]:
     """The numbers of the promises that a history breaks, in order."""
     now = [0.0]
@@ -99,3 +100,16 @@ def worked(seq: int) -> list[Line]:
     """All of it, as it should be."""
     turn = [*started(seq), *completed(seq), *ended()]
     return [*published(seq), *delivered(seq), *turn, *settled("ack", seq)]
+
+
+CALM = [*HELD, at(10.0, "calm")]
+"""... and the faults are over."""
+
+
+def ticks(until: float, out: Sequence[tuple[str, int]], alive: dict[str, bool]) -> Then:
+    def then(checkers: Sequence[Checker]) -> None:
+        (liveness,) = [one for one in checkers if isinstance(one, Liveness)]
+        for half in range(int(until * 2)):
+            liveness.tick(10.0 + half / 2, out, alive)
+
+    return then

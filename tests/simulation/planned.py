@@ -119,6 +119,31 @@ def buried(seed: int, faults_s: float) -> Plan:
     return _planned(seed, knobs, kills)
 
 
+def commanded(seed: int, faults_s: float) -> Plan:
+    """Control mail all the time, for seats that are held, quiesced, moved, and long at work."""
+    chance, knobs = _begin("commanded", seed, long_turn_chance=0.5, command_rate=2.0)
+    brakes = ("hold", "quiesce", "move")
+    happens = [
+        Decision(t + chance.random(), chance.choice(brakes), chance.randrange(3),
+                 chance.uniform(2.0, 20.0), float(chance.randrange(6)))
+        for t in range(1, int(faults_s), 2)
+    ]  # fmt: skip
+    return _planned(seed, knobs, happens)
+
+
+def outlived(seed: int, faults_s: float) -> Plan:
+    """Lines are away for longer than a client repairs, and for less than a session lasts: a fetch
+    whose answer was lost is in nobody's hands, and its holder holds the seat still."""
+    chance, knobs = _begin("outlived", seed, turn_s=0.05, max_batch=3)
+    cuts = [
+        Decision(t + chance.uniform(0.0, 3.0), "cut", node, chance.uniform(10.2, 11.8),
+                 text=chance.choice(("down", "both")))
+        for t in range(2, int(faults_s), 20)
+        for node in range(3)
+    ]  # fmt: skip
+    return _planned(seed, knobs, cuts)
+
+
 PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "busy": busy,
     "zombies": zombies,
@@ -128,6 +153,8 @@ PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "unheard": unheard,
     "worn": worn,
     "buried": buried,
+    "commanded": commanded,
+    "outlived": outlived,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from actors.simulation.checkers.brakes import Brakes
 from actors.simulation.checkers.checker import Audit, Checker, Fail, Retained, Rules, Violation
+from actors.simulation.checkers.control import Control
 from actors.simulation.checkers.liveness import Liveness
 from actors.simulation.checkers.messages import Messages
 from actors.simulation.checkers.order import Order
@@ -16,6 +17,7 @@ __all__ = [
     "Audit",
     "Brakes",
     "Checker",
+    "Control",
     "Fail",
     "Liveness",
     "Messages",
@@ -28,7 +30,15 @@ __all__ = [
     "all_checkers",
 ]
 
-FAMILIES: Sequence[type[Checker]] = (Ownership, Messages, Order, Brakes, Liveness, Starvation)
+FAMILIES: Sequence[type[Checker]] = (
+    Ownership,
+    Messages,
+    Order,
+    Brakes,
+    Control,
+    Liveness,
+    Starvation,
+)
 
 
 def all_checkers(rules: Rules, fail: Fail) -> list[Checker]:

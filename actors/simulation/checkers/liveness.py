@@ -12,15 +12,12 @@ from typing import Final
 from msgspec import Struct
 
 from actors.simulation.checkers.checker import Audit, Checker, Fail, Rules, who
+from actors.simulation.checkers.excuses import FORGOTTEN, LOST, Excuses
 from actors.simulation.history import Record
 from actors.simulation.links import UNREPAIRED
 
 SLACK_S: Final = 0.5
 """Lines, rounds and the world's own granularity."""
-
-
-FORGOTTEN: Final = "a killed broker forgot that it was handed back"
-LOST: Final = "lost in an outage longer than its client repairs"
 
 
 class Awaited(Struct):
@@ -47,7 +44,7 @@ class Liveness(Checker):
         self._stored: dict[tuple[str, str], float] = {}
         self._steady: float | None = None
         self._back: dict[tuple[str, int], None] = {}
-        self.excused: dict[tuple[str, int], str] = {}
+        self.excuses = Excuses()
         self.graceful: list[float] = []
         self.takeovers: list[float] = []
 
@@ -64,7 +61,7 @@ class Liveness(Checker):
 
     def on_deliver(self, record: Record) -> None:
         self._back.pop((record.seat, record.seq), None)
-        self.excused.pop((record.seat, record.seq), None)
+        self.excuses.drop((record.seat, record.seq), record.t, self.calm)
         self._landed[record.seat, record.seq] = who(record), False
         self._count[record.seat, record.seq] = record.dc
         self._happened("first delivery", record)
@@ -95,7 +92,7 @@ class Liveness(Checker):
         self._settled(record)
 
     def _settled(self, record: Record) -> None:
-        self.excused.pop((record.seat, record.seq), None)
+        self.excuses.drop((record.seat, record.seq), record.t, self.calm)
         self._landed.pop((record.seat, record.seq), None)
 
     def on_pub_ack(self, record: Record) -> None:
@@ -119,8 +116,9 @@ class Liveness(Checker):
 
     def on_fault(self, record: Record) -> None:
         """A killed broker forgets what was handed back; only a client that lives says it again."""
+        self.excuses.fault(record)
         if record.code == "broker_restart" and self.rules.excuse:
-            self.excused |= dict.fromkeys(self._back, FORGOTTEN)
+            self.excuses.give(self._back, FORGOTTEN, record)
 
     def on_note(self, record: Record) -> None:
         """After an outage of more than 10 s a client leaves what is out to its owner's reclaim,
@@ -132,7 +130,7 @@ class Liveness(Checker):
                 for at, (owner, _) in self._landed.items()
                 if owner == who(record) and record.seat in ("", at[0])
             ]
-            self.excused |= dict.fromkeys(mine, LOST)
+            self.excuses.give(mine, LOST, record)
 
     # -- drills ---------------------------------------------------------------------------
 
@@ -179,11 +177,14 @@ class Liveness(Checker):
             if now > awaited.until:
                 del self._awaited[key]
                 self.fail(awaited.invariant, awaited.text)
+        if self.calm is not None:
+            for place, excuse in self.excuses.run_out(now, self.calm):
+                self.fail("L4", f"{place[0]} {place[1]} is in nobody's hands still ({excuse})")
         orphans: dict[tuple[str, int], float] = {}
         for place in out:
             holder, since = self._holder.get(place[0], ("", now))
             owner, landed = self._landed.get(place, ("", False))
-            if place in self.excused:
+            if place in self.excuses:
                 continue
             if holder and alive.get(holder) and not (landed and owner == holder):
                 orphans[place] = self._orphans.get(place, max(now, since))
@@ -204,12 +205,14 @@ class Liveness(Checker):
 
     def end(self, audit: Audit) -> None:
         for one in audit.retained:
-            excused = (one.seat, one.seq) in self.excused
-            if one.seat not in audit.braked and not one.stuck and not excused:
-                self.fail("L4", f"{one.seat} {one.seq} still waits, {one.dc} deliveries later")
+            if one.seat not in audit.braked and not one.stuck:
+                excuse = self.excuses.get((one.seat, one.seq))
+                why = f" ({excuse})" if excuse else ""
+                self.fail("L4", f"{one.seat} {one.seq} still waits, {one.dc} deliveries later{why}")
 
     def figures(self) -> Mapping[str, float]:
         """Seconds from a release to the successor's turn, and from a kill to the delivery."""
         told = {"graceful": sorted(self.graceful), "takeover": sorted(self.takeovers)}
         figures = {name: times[-1] for name, times in told.items() if times}
-        return {**figures, "excused": float(len(self.excused))}
+        longest = {"excused_s": self.excuses.longest_s} if self.excuses.longest_s else {}
+        return {**figures, **longest, "excused": float(self.excuses.given)}

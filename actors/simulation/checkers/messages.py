@@ -1,4 +1,5 @@
-"""What becomes of a message: S6 to S12 and S15."""
+"""What becomes of a message, and of a mailbox that is ensured, let go of, deleted: S6 to S12, S15
+and S20."""
 
 from __future__ import annotations
 
@@ -29,12 +30,34 @@ class Messages(Checker):
         self._destroyed: dict[tuple[str, int], None] = {}
         self._asked: dict[tuple[str, str], float] = {}
         self._begun: dict[tuple[str, int], tuple[str, int]] = {}
+        self._holds: dict[str, int] = {}
         self._restarted = -1.0
 
-    # -- published ------------------------------------------------------------------------
+    # -- mailboxes ------------------------------------------------------------------------
 
     def on_ensure(self, record: Record) -> None:
+        """What is there already stays as it is."""
         self._mailboxes[record.seat] = None
+        self._compare(record, "was ensured")
+
+    def on_detach(self, record: Record) -> None:
+        """Whoever lets go of a mailbox takes none of its mail along."""
+        self._compare(record, f"was let go of by {who(record)}")
+
+    def on_delete(self, record: Record) -> None:
+        self._compare(record, "was deleted")
+        self._holds.pop(record.seat, None)
+        self._mailboxes.pop(record.seat, None)
+        for seat, seq in [place for place in self._at if place[0] == record.seat]:
+            del self._at[seat, seq]
+            self._destroyed[seat, seq] = None
+
+    def _compare(self, record: Record, how: str) -> None:
+        known = self._holds.get(record.seat, 0)
+        if record.pos != known:
+            self.fail("S20", f"{record.seat} {how}, and holds {record.pos} messages, not {known}")
+
+    # -- published ------------------------------------------------------------------------
 
     def on_pub_ack(self, record: Record) -> None:
         if record.seat not in self._mailboxes:
@@ -47,12 +70,6 @@ class Messages(Checker):
         if record.seat in self._mailboxes:
             self.fail("S8", f"{record.seat} has a mailbox, and {record.msg} was refused")
 
-    def on_delete(self, record: Record) -> None:
-        self._mailboxes.pop(record.seat, None)
-        for seat, seq in [place for place in self._at if place[0] == record.seat]:
-            del self._at[seat, seq]
-            self._destroyed[seat, seq] = None
-
     # -- handed out -----------------------------------------------------------------------
 
     def on_deliver(self, record: Record) -> None:
@@ -61,6 +78,9 @@ class Messages(Checker):
             self.fail("S15", f"{record.seat} {record.seq} is {record.msg}, and was {message.msg}")
         if record.dc <= message.dc:
             self.fail("S11", f"{record.msg} comes for the {record.dc}. time after {message.dc}")
+        elif record.dc > message.dc + 1:
+            paid = record.dc - message.dc - 1
+            self.fail("S20", f"{record.msg} has paid for {paid} deliveries that nobody was given")
         if record.dc > self.rules.broker_limit:
             self.fail("S12", f"{record.msg} was handed out {record.dc} times")
         if message.gone is not None:
@@ -79,6 +99,7 @@ class Messages(Checker):
         may be stored once more, and the ledger knows it."""
         name = record.seat, record.msg
         message = self._at[record.seat, record.seq] = Message(record.msg)
+        self._holds[record.seat] = self._holds.get(record.seat, 0) + 1
         known = self._seq.get(name)
         before = None if known is None else self._at.get((record.seat, known))
         if before is not None:
@@ -123,11 +144,17 @@ class Messages(Checker):
         message = self._message(record)
         if message.worked is None and message.dead is None and not record.msg.startswith(CORRUPT):
             self.fail("S7", f"{who(record)} removed {record.msg} before it was worked")
-        message.gone = record.t
+        self._gone(record, message)
 
     def on_dlq(self, record: Record) -> None:
         message = self._message(record)
-        message.dead = message.gone = record.t
+        message.dead = record.t
+        self._gone(record, message)
+
+    def _gone(self, record: Record, message: Message) -> None:
+        if message.gone is None:
+            self._holds[record.seat] -= 1
+        message.gone = record.t
 
     def _by_id(self, record: Record) -> Message | None:
         seq = self._seq.get((record.seat, record.msg))

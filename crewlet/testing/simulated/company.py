@@ -34,7 +34,7 @@ from crewlet.inbound.services import Services
 from crewlet.inbound.work import AtWork
 from crewlet.queue import Publisher
 from crewlet.runs.runs import Runs
-from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, plain
+from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, obeying, plain
 from crewlet.testing.simulated.store import LinkedStore
 from crewlet.turn import Outcome as Answered
 from crewlet.turn import Turn
@@ -93,7 +93,7 @@ class CompanySite(TwinSite):
         return SeatSpec(
             handle=seat,
             inbox=Consumed(topics.inbox_of(seat), read, turn.run, self._batches, HURRIED),
-            control=Consumed(topics.control_of(seat), plain, ack),
+            control=Consumed(topics.control_of(seat), plain, obeying(host, seat)),
             reflect=Consumed(topics.reflect_of(seat), plain, ack),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Final
@@ -55,6 +55,9 @@ class TwinOffice:
     def broker(self) -> Broker:
         return self._client
 
+    def unheard(self, mailbox: Mailbox, positions: Sequence[int]) -> None:
+        self._client.unheard(mailbox, positions)
+
     def gone(self) -> None:
         self._client.crash()
 
@@ -84,14 +87,32 @@ class TwinSite:
     def seat_of(self, mailbox: Mailbox) -> str:
         return self._inboxes.get(mailbox, "")
 
+    def size_of(self, mailbox: Mailbox) -> int:
+        box = self.twin.find(mailbox)
+        return 0 if box is None else len(box._held) + len(box._fresh)
+
     # -- before ---------------------------------------------------------------------------
 
     async def prepare(self) -> None:
         await self._outside.start()
         for seat in self.seats:
-            for box in (topics.inbox_of, topics.control_of, topics.reflect_of):
-                self.twin.ensure(box(seat))
-            self.fleet.history.add("ensure", seat=seat)
+            self.ensure(seat)
+
+    def ensure(self, seat: str) -> None:
+        made = [
+            self.twin.ensure(box(seat))
+            for box in (topics.inbox_of, topics.control_of, topics.reflect_of)
+        ]
+        code = "" if all(made) else "again"
+        holds = self.size_of(topics.inbox_of(seat))
+        self.fleet.history.add("ensure", seat=seat, pos=holds, code=code)
+
+    def delete(self, seat: str) -> bool:
+        holds = self.size_of(topics.inbox_of(seat))
+        there = self.twin.delete(topics.inbox_of(seat))
+        if there:
+            self.fleet.history.add("delete", seat=seat, pos=holds)
+        return there
 
     def join(self, host: Host) -> TwinOffice:
         client = self.twin.client(host.id)
@@ -115,7 +136,13 @@ class TwinSite:
         assert isinstance(host.office, TwinOffice)
         office, history = host.office, self.fleet.history
         office.linked = host.broker = LinkedBroker(
-            host.wire, office.broker, history, self.seat_of, host.point
+            host.wire,
+            office.broker,
+            history,
+            self.seat_of,
+            self.size_of,
+            office.unheard,
+            host.point,
         )
         store = LinkedStore(host, office.store)
         spec = FleetSpec(
@@ -146,7 +173,7 @@ class TwinSite:
         return SeatSpec(
             handle=seat,
             inbox=Consumed(topics.inbox_of(seat), read, turn.run, self._options, HURRIED),
-            control=Consumed(topics.control_of(seat), plain, ack),
+            control=Consumed(topics.control_of(seat), plain, obeying(host, seat)),
             reflect=Consumed(topics.reflect_of(seat), plain, ack),
         )
 
@@ -164,6 +191,10 @@ class TwinSite:
         topic = topics.inbox(posting.seat)
         receipt = await self._outside.publish(topic, self.body(posting), message_id=posting.msg)
         return receipt.position, receipt.duplicate
+
+    async def command(self, seat: str, msg: str) -> None:
+        await self._outside.publish(topics.control(seat), b"", message_id=msg)
+        self.fleet.history.add("command", seat=seat, msg=msg)
 
     async def publish_nowhere(self, msg: str) -> bool:
         """A broker that does not answer has accepted nothing either."""
@@ -260,6 +291,18 @@ async def _started(client: MemoryClient) -> None:
 def plain(delivery: Delivery) -> Letter:
     """Of a mailbox whose mail says nothing here."""
     return Letter(delivery, delivery.message_id, delivery.message_id, None, None)
+
+
+def obeying(host: Host, seat: str) -> Callable[[Partition], Awaitable[Outcome]]:
+    """What a seat does with its control mail in the process that runs now."""
+    note = host.noter()
+
+    async def obeyed(partition: Partition) -> Outcome:
+        for letter in partition.letters:
+            note("obeyed", seat=seat, msg=letter.id)
+        return Ack()
+
+    return obeyed
 
 
 async def ack(partition: Partition) -> Outcome:

@@ -18,6 +18,7 @@ from tests.mutants.catalogue import (
     leaving,
     outage,
     postal,
+    promises,
     queue,
     reading,
     revisions,
@@ -50,6 +51,7 @@ TIERS = (
     leaving,
     fleet,
     postal,
+    promises,
     halves,
 )
 

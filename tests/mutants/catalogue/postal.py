@@ -145,7 +145,9 @@ def m14_backoff_is_flat(patch: Patches) -> None:
 
 
 @TIER.fault(
-    seeds("L8", "mail", 12), lines=(34, 35), note="L8 on 4 of 12 seeds of mail, and S13 on 2 others"
+    seeds("S20", "mail", 3),
+    lines=(34, 35),
+    note="S20 on 11 of 12 seeds of mail, and S13 on the other",
 )
 def m15_recalled_fetch_stays_at_the_broker(patch: Patches) -> None:
     """A fetch that was recalled is not unsubscribed: the next message is handed to nobody."""
