@@ -34,11 +34,16 @@ NAMES: Final = (
     "after_answer_kept",
     "after_answer_published",
     "after_channel_closed",
+    "after_run_opened",
+    "after_fire_claimed",
+    "after_fire_published",
+    "mid_config_apply",
+    "after_config_activated",
+    "mid_config_take",
 )
 
 NOT_YET: Final = {
     "after_pin": "the broker pins no client: the fence is checked at the completion",
-    "mid_config_apply": "a company file is read at the start only",
     "mid_eventstore_commit": "there is no event store",
     "mid_page_scatter": "no read is scattered over a fleet",
 }

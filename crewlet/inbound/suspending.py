@@ -46,7 +46,7 @@ class Suspending:
         for _ in range(TRIES):
             try:
                 opened = opened or await self._open(work, turn, run_id)
-                reached("before_complete")
+                reached("after_run_opened")
                 await self._record(work, turn)
             except Fenced:
                 log.warning("suspension_fenced", seat=work.seat.handle, turn=turn.turn_id)

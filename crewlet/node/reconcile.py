@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from actors.failpoints import reached
 from actors.ports import BrokerError, Clock
 from actors.runtime import SeatRuntime
 from crewlet import topics
@@ -233,6 +234,7 @@ class Reconcile:
             return
         await self.roster.register(seat.handle for seat in company.agents())
         await ensure_mailboxes(self._node.broker, first_mailboxes(company))
+        reached("mid_config_take")
         self._swap(active, company, hands)
         for follow in self._followers:
             await follow(company)
@@ -295,6 +297,7 @@ class Reconcile:
         revision = revision_of(company, after=active, by=by, at=now)
         change = self._change(active, company)
         await self.revisions.activate(revision, after)
+        reached("after_config_activated")
         await self._news.activated(revision, change)
         await self.look()
         return revision

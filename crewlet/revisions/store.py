@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from actors.failpoints import reached
 from crewlet.coordination.store import CONFIG, Conflict, Entry, Store
 from crewlet.errors import StoreUnavailable
 from crewlet.revisions.revision import Revision, decoded, encoded
@@ -51,6 +52,7 @@ class Revisions:
             return
         with suppress(Conflict):  # a try before this one has copied it
             await self._store.create(CONFIG, _key(after.revision), encoded(after.revision))
+        reached("mid_config_apply")
         await self._store.update(CONFIG, ACTIVE, encoded(revision), after.stored)
         await self._forget(revision.number - KEPT)
 

@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
+from actors.failpoints import reached
 from actors.ports import BrokerError, Clock, NoMailbox
 from actors.tenure import Tenure
 from crewlet import topics
@@ -163,8 +164,10 @@ class Scheduler:
         claim = await self._claims.take(fire, target, self._clock.now())
         if claim.done:
             return claim.kept
+        reached("after_fire_claimed")
         self._still_ours(tenure)
         kept = await self._put(fire, claim)
+        reached("after_fire_published")
         await self._record(letters.fired(fire, claim, kept=kept))
         await self._claims.finish(claim, kept=kept)
         return kept

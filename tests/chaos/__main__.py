@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from crewlet import logs
+from tests.chaos.disks import Disk
 from tests.chaos.namespaces import Namespaces
 from tests.chaos.plan import Budget
 from tests.chaos.report import table
@@ -22,6 +23,8 @@ def main() -> int:
     args = _arguments()
     logs.configure(debug=False)
     networks = not args.loopback and Namespaces.possible()
+    disks = args.full_disks > 0 and Disk.possible()
+    missing = [f"{args.full_disks} full disks: none may be mounted here"] if args.full_disks else []
     wanted = Wanted(
         seed=args.seed,
         minutes=args.minutes,
@@ -33,6 +36,8 @@ def main() -> int:
         backlog=args.backlog,
         pace=args.pace,
         failpoints=not args.no_failpoints,
+        disks=disks,
+        missing=() if disks else tuple(missing),
         budget=Budget(
             kill=args.kills,
             stop=args.stops,
@@ -42,6 +47,8 @@ def main() -> int:
             broker_cut=args.broker_cuts if networks else 0,
             move=args.moves,
             roll=args.rolls,
+            apply=args.applies,
+            full_disk=args.full_disks if disks else 0,
         ),
     )
     if args.keep is not None:
@@ -78,6 +85,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--broker-kills", type=int, default=0, metavar="N")
     parser.add_argument("--broker-stops", type=int, default=0, metavar="N")
     parser.add_argument("--broker-cuts", type=int, default=0, metavar="N", help="namespaces only")
+    parser.add_argument(
+        "--full-disks", type=int, default=0, metavar="N", help="where a tmpfs may be mounted"
+    )
+    parser.add_argument("--applies", type=int, default=0, metavar="N", help="of a revision")
     parser.add_argument("--no-failpoints", action="store_true", help="kill at random only")
     parser.add_argument("--loopback", action="store_true", help="no network namespaces")
     parser.add_argument("--moves", type=int, default=0, metavar="N")

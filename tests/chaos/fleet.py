@@ -68,6 +68,7 @@ class Fleet:
         seats: int = 9,
         servers: int = 1,
         networks: bool = False,
+        disks: bool = False,
         window_s: float = 0.0,
         more: str = "",
         lease: str = "",
@@ -80,6 +81,7 @@ class Fleet:
         self.links = [Link(targets) for _ in range(nodes)]
         self.nodes: list[NodeProcess] = []
         self.recorded = Recorded()
+        self._disks = disks
         self._names = [f"n{n + 1}" for n in range(nodes)]
         self._window_s = window_s
         self._more = more
@@ -107,6 +109,8 @@ class Fleet:
         company = self._write_company()
         if self.networks is not None:
             self.networks.open()
+        for server in self.servers if self._disks else ():
+            server.on_a_small_disk()
         await asyncio.gather(*(server.start() for server in self.servers))
         for link, name in zip(self.links, self._names, strict=True):
             await link.start()
@@ -145,9 +149,19 @@ class Fleet:
         self.folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(__file__).parent / "recorder.py", self.folder / "chaos_recorder.py")
         path = self.folder / "company.yaml"
-        roles = "".join(f"      - {{name: {s.upper()}, handle: {s}}}\n" for s in self.seats)
-        path.write_text(COMPANY % {"window": self._window_s} + roles)
+        path.write_text(self.company_text())
         return path
+
+    def company_text(self, number: int = 0) -> str:
+        """The file, and what is made of it when it is changed for the `number`-th time."""
+        roles = "".join(f"      - {{name: {s.upper()}, handle: {s}}}\n" for s in self.seats)
+        window_s = self._window_s + number / 1000
+        return COMPANY % {"window": window_s} + roles
+
+    async def revisions(self) -> dict[str, int]:
+        """Which one each node works by."""
+        rows = await self.nodes[0].call("node.ls") or []
+        return {row["id"]: row["revision"] or 0 for row in rows if row["state"] == "serving"}
 
     async def close(self) -> None:
         for node in self.nodes:
@@ -163,6 +177,8 @@ class Fleet:
         for server in self.servers:
             server.thaw()
             await server.kill()
+            if server.disk is not None:
+                server.disk.unmount()
         if self.networks is not None:
             self.networks.close()
 

@@ -17,13 +17,13 @@ from msgspec import Struct
 
 from actors.watchdog import STALLED
 from tests.chaos.fleet import Fleet
-from tests.chaos.plan import Budget, Fault, Kind, draw_failpoint
+from tests.chaos.plan import Budget, Fault, Kind, comes, draw_failpoint
 from tests.chaos.processes import Life, NodeProcess, until
 
 KILLED = -9
 FAILED = 1
 
-BROKERS: tuple[Kind, ...] = ("broker-kill", "broker-stop", "broker-cut")
+BROKERS: tuple[Kind, ...] = ("broker-kill", "broker-stop", "broker-cut", "full-disk")
 """What happens to a server; one at a time, so that two of three are always there."""
 
 SLACK_S = 5.0
@@ -51,6 +51,7 @@ class Nemesis:
         self.done: list[Done] = []
         self.surprises: list[str] = []
         self.healing = False
+        self.applied = 0
         self._budget = budget
         self._failpoints = failpoints
         self._ttl_s = ttl_s
@@ -98,6 +99,7 @@ class Nemesis:
             "cut": self._cut,
             "move": self._move,
             "roll": self._roll,
+            "apply": self._apply,
         }[fault.kind]
         self._spawn(node.name, act(node, fault))
         return True
@@ -175,6 +177,14 @@ class Nemesis:
         await self._again(node, 0.0)
         done.ended = time.monotonic()
 
+    async def _apply(self, node: NodeProcess, fault: Fault) -> None:
+        """Another revision, by way of this node; it may die of it, and then nobody knows."""
+        done = self._note("apply", node.name, "a revision")
+        self.applied += 1
+        text = self.fleet.company_text(self.applied)
+        await node.call("apply", text=text, name="company.yaml")
+        done.ended = time.monotonic()
+
     async def _broker(self, fault: Fault) -> None:
         servers = self.fleet.servers
         server = servers[fault.victim % len(servers)]
@@ -186,6 +196,13 @@ class Nemesis:
         if fault.kind == "broker-kill":
             await server.kill()
             await asyncio.sleep(length_s)
+            await server.start()
+        elif fault.kind == "full-disk":
+            assert server.disk is not None
+            server.disk.fill()
+            await asyncio.sleep(length_s)
+            server.disk.free()
+            await server.kill()  # by itself it would not write again: its operator starts it anew
             await server.start()
         elif fault.kind == "broker-stop" or self.fleet.networks is None:
             server.freeze()
@@ -230,7 +247,7 @@ class Nemesis:
         done = self._note("kill", node.name, point.partition(":")[0] or "by itself")
         done.began = life.ended
         index = len(self.done)
-        self._next[node.name] = _another(index)
+        self._next[node.name] = self._another(index)
         await self._again(node, (0.0, 0.3, 1.3)[index % 3] * self._ttl_s)
         done.ended = time.monotonic()
 
@@ -257,8 +274,13 @@ class Nemesis:
         node.lives[-1].failpoint = ""
         done.ended = time.monotonic()
 
+    def _another(self, number: int) -> str:
+        """The failpoint after a failpoint: of the same distribution, by the number of the fault."""
+        rng = random.Random(number * 7919)
+        return draw_failpoint(rng, applies=bool(self._budget.apply))
+
     def _armed(self) -> bool:
-        return any(node.lives[-1].failpoint for node in self.fleet.nodes)
+        return any(comes(node.lives[-1].failpoint) for node in self.fleet.nodes)
 
     # -- the end --------------------------------------------------------------------------
 
@@ -280,8 +302,3 @@ class Nemesis:
             node.signal(signal.SIGCONT)
         for node in self.fleet.nodes:
             await node.up()
-
-
-def _another(number: int) -> str:
-    """The failpoint after a failpoint: of the same distribution, by the number of the fault."""
-    return draw_failpoint(random.Random(number * 7919))

@@ -10,7 +10,10 @@ from msgspec import Struct
 
 from tests.chaos.link import Mode
 
-Kind = Literal["kill", "stop", "cut", "broker-kill", "broker-stop", "broker-cut", "move", "roll"]
+Kind = Literal[
+    "kill", "stop", "cut", "broker-kill", "broker-stop", "broker-cut", "move", "roll", "apply",
+    "full-disk",
+]  # fmt: skip
 KINDS: Sequence[Kind] = get_args(Kind)
 
 LINKS: Sequence[Mode] = ("cut", "silent", "deaf", "mute", "slow")
@@ -33,6 +36,10 @@ NTH = {
 `after_dlq_before_term` is reached by poison only (tests/chaos/test_field_poison.py)."""
 
 
+OF_APPLIES = {"mid_config_apply": 1, "after_config_activated": 1, "mid_config_take": 2}
+"""Those that are reached where a revision is applied: armed in runs that apply some."""
+
+
 class Budget(Struct, frozen=True):
     """How many of each. Kills at failpoints count as kills, stops at failpoints as stops."""
 
@@ -44,6 +51,8 @@ class Budget(Struct, frozen=True):
     broker_cut: int = 0
     move: int = 0
     roll: int = 0
+    apply: int = 0
+    full_disk: int = 0
 
     def of(self, kind: Kind) -> int:
         return int(getattr(self, kind.replace("-", "_")))
@@ -66,10 +75,10 @@ def draw(seed: int, budget: Budget, ttl_s: float, pace: float = 1.0) -> list[Fau
     rng = random.Random(seed)
     kinds = [kind for kind in KINDS for _ in range(budget.of(kind))]
     rng.shuffle(kinds)
-    return [_fault(rng, kind, ttl_s * pace) for kind in kinds]
+    return [_fault(rng, kind, ttl_s * pace, applies=bool(budget.apply)) for kind in kinds]
 
 
-def _fault(rng: random.Random, kind: Kind, ttl_s: float) -> Fault:
+def _fault(rng: random.Random, kind: Kind, ttl_s: float, *, applies: bool) -> Fault:
     share = {
         "kill": rng.choice((0.0, rng.uniform(0.0, 0.5), rng.uniform(1.2, 1.6))),
         "stop": 2.0,
@@ -77,6 +86,7 @@ def _fault(rng: random.Random, kind: Kind, ttl_s: float) -> Fault:
         "broker-kill": rng.uniform(0.02, 0.4),
         "broker-stop": rng.choice((0.3, 0.7, 1.3)),
         "broker-cut": rng.choice((0.5, 1.5, 3.0)),
+        "full-disk": rng.choice((0.5, 1.0, 2.0)),
     }.get(kind, 0.0)
     return Fault(
         kind=kind,
@@ -85,14 +95,20 @@ def _fault(rng: random.Random, kind: Kind, ttl_s: float) -> Fault:
         other=rng.randrange(1000),
         share=share,
         link=rng.choice(LINKS),
-        failpoint=draw_failpoint(rng),
+        failpoint=draw_failpoint(rng, applies=applies),
     )
 
 
-def draw_failpoint(rng: random.Random) -> str:
+def draw_failpoint(rng: random.Random, *, applies: bool = False) -> str:
     """What the next life of a killed node is started with; one in five is left alone."""
     if rng.random() < 0.2:
         return ""
-    name = rng.choice(sorted(NTH))
+    places = NTH | OF_APPLIES if applies else NTH
+    name = rng.choice(sorted(places))
     how = "stop" if rng.random() < 0.25 else "kill"
-    return f"{name}:{rng.randint(1, NTH[name])}={how}"
+    return f"{name}:{rng.randint(1, places[name])}={how}"
+
+
+def comes(failpoint: str) -> bool:
+    """Whether a node that is armed so dies of it sooner or later, whatever else happens."""
+    return failpoint.partition(":")[0] in NTH

@@ -25,9 +25,13 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, str]]:
     for kind, where in outcome.faults.items():
         told = ", ".join(f"{how} {n}" for how, n in sorted(where.items()))
         yield kind, f"{sum(where.values())} ({told})"
+    for missing in wanted.missing:
+        yield "missing", missing
     yield "messages", f"{verdicts.sent} sent, {verdicts.completed} completed, {verdicts.dead} dead"
     yield "by node", ", ".join(f"{node} {n}" for node, n in sorted(verdicts.by_node.items()))
     yield "started again", f"{verdicts.again} messages, {verdicts.zombies} turns of zombies"
+    numbers = sorted(outcome.revisions.items())
+    yield "revisions", ", ".join(f"{node} {number}" for node, number in numbers) or "none told"
     yield "hands", f"{outcome.moves} rows of seats written"
     yield "crash takeover", _times(outcome.crash)
     yield "crash takeover, clean", _times(outcome.crash_clean)

@@ -25,7 +25,8 @@ PUBLISHERS = 8
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """What a run is to be. It ends when all faults were played and so many messages were sent,
-    or when the `minutes` are over: then what was done is what is reported."""
+    or when the `minutes` are over: then what was done is what is reported. `missing` says what
+    was asked for and cannot be done on this machine."""
 
     seed: int = 1
     minutes: float = 10.0
@@ -37,6 +38,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     backlog: int = 60
     pace: float = 1.0
     failpoints: bool = True
+    disks: bool = False
+    missing: tuple[str, ...] = ()
     budget: Budget = field(default_factory=Budget)
 
 
@@ -57,6 +60,7 @@ class Outcome(Struct):
     moves: int
     took_s: float
     said: dict[str, int]
+    revisions: dict[str, int]
 
     @property
     def wrong(self) -> list[str]:
@@ -66,6 +70,8 @@ class Outcome(Struct):
             found.append("not everything was worked after the last fault")
         if not self.settled:
             found.append("the seats did not come to rest in the end")
+        if len(set(self.revisions.values())) != 1:
+            found.append(f"the nodes do not work by one revision: {self.revisions}")
         return found + self.surprises
 
 
@@ -81,6 +87,7 @@ async def play(wanted: Wanted, folder: Path, say: Say = lambda _: None) -> Outco
         seats=wanted.seats,
         servers=wanted.servers,
         networks=wanted.networks,
+        disks=wanted.disks,
         window_s=0.02,
     )
     async with fleet:
@@ -97,13 +104,15 @@ async def play(wanted: Wanted, folder: Path, say: Say = lambda _: None) -> Outco
             say("healed; waiting for the rest")
             healed = await fleet.worked(60 + wanted.backlog)
             settled = await _settles(fleet, even=not nemesis.count("move"))
+            revisions = await _agreed(fleet)
         finally:
             telling.cancel()
         if not healed:
             say(f"not worked: {fleet.waits_for()[:10]}")
             for line in await stuck(fleet):
                 say(line)
-        return _outcome(wanted, fleet, nemesis, healed, settled, time.monotonic() - began)
+        took_s = time.monotonic() - began
+        return _outcome(wanted, fleet, nemesis, healed, settled, took_s, revisions)
 
 
 class Load:
@@ -153,6 +162,17 @@ async def _settles(fleet: Fleet, *, even: bool) -> bool:
     return False
 
 
+async def _agreed(fleet: Fleet) -> dict[str, int]:
+    """Which revision each node works by, once that is the same one: a look takes 18 s."""
+    deadline = time.monotonic() + 30
+    while True:
+        revisions = await fleet.revisions()
+        together = len(revisions) == len(fleet.nodes) and len(set(revisions.values())) == 1
+        if together or time.monotonic() > deadline:
+            return revisions
+        await asyncio.sleep(0.5)
+
+
 async def _tell(fleet: Fleet, nemesis: Nemesis, say: Say) -> None:
     while True:
         await asyncio.sleep(10)
@@ -168,7 +188,13 @@ async def _tell(fleet: Fleet, nemesis: Nemesis, say: Say) -> None:
 
 
 def _outcome(
-    wanted: Wanted, fleet: Fleet, nemesis: Nemesis, healed: bool, settled: bool, took_s: float
+    wanted: Wanted,
+    fleet: Fleet,
+    nemesis: Nemesis,
+    healed: bool,
+    settled: bool,
+    took_s: float,
+    revisions: dict[str, int],
 ) -> Outcome:
     turns = fleet.turns()
     crashes = crash_takeovers(fleet, turns)
@@ -190,6 +216,7 @@ def _outcome(
         moves=len(fleet.recorded.seat_rows),
         took_s=took_s,
         said=said(fleet),
+        revisions=revisions,
     )
 
 

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from crewlet.broker import server_files
+from tests.chaos.disks import Disk
 from tests.chaos.namespaces import Namespaces
 
 MAX_PAYLOAD = 9 * 2**20
@@ -48,6 +49,7 @@ class Server:
         self.port = port
         self.folder = folder
         self._inside = inside
+        self.disk: Disk | None = None
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
         text = CONFIG.format(name=name, host=host, port=port, payload=MAX_PAYLOAD)
@@ -56,6 +58,11 @@ class Server:
     @property
     def url(self) -> str:
         return f"nats://{self.host}:{self.port}"
+
+    def on_a_small_disk(self) -> None:
+        """Before it is first started: what it stores may be kept from it."""
+        self.disk = Disk(self.folder / "store")
+        self.disk.mount()
 
     async def start(self) -> None:
         """Returns when it takes connections."""

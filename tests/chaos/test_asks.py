@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from actors.admin import CallFailed, NoAnswer, NotRunning
+from actors.admin import NoAnswer
 from crewlet.inbound.ids import derived_id
-from tests.end_to_end.commands import nats_server, node_file
-from tests.end_to_end.harness import Company, Running, until
+from tests.chaos.pair import WITHIN_S, Pair
+from tests.end_to_end.commands import nats_server
+from tests.end_to_end.harness import Company, until
 
 COMPANY = """
 name: Company T
@@ -48,8 +49,6 @@ if turn["events"][0]["type"] == "task_assigned":
 print("read", turn["events"][0]["body"])
 """
 
-LEASE = "lease: {ttl_s: 4, renew_s: 1, margin_s: 0.5}\n"
-
 PLACES = (
     "after_channel_opened",
     "after_request_published",
@@ -63,71 +62,6 @@ PLACES = (
 )
 EVERY_RUN = ("after_request_published", "after_answer_kept", "after_answer_published")
 
-WITHIN_S = 60.0
-
-
-class Pair:
-    """Two nodes of one company on one server."""
-
-    def __init__(self, folder: Path, url: str, work: str = WORK) -> None:
-        self.companies = [self._company(folder / name, work) for name in ("first", "second")]
-        self.nodes: list[Running] = []
-        self._url = url
-
-    def _company(self, folder: Path, work: str) -> Company:
-        folder.mkdir()
-        (folder / "asking_work.py").write_text(work)
-        return Company(folder, COMPANY)
-
-    def start(self, at: int, failpoint: str = "") -> Running:
-        company = self.companies[at]
-        text = f"stream: {{type: nats, url: '{self._url}'}}\nnode: {{id: n{at + 1}}}\n{LEASE}"
-        env = {"CREWLET_TEST_BUILD": "1", "CREWLET_FAILPOINT": failpoint}
-        return company.start(*node_file(company, text), env=env, wait=False)
-
-    def boot(self, failpoint: str = "") -> None:
-        self.nodes = [self.start(at, failpoint) for at in (0, 1)]
-        for node in self.nodes:
-            node.wait_until_up()
-        until(self._shared, WITHIN_S, why="each node has a seat")
-
-    def _shared(self) -> bool:
-        owners = {row["handle"]: row["owner"] for row in self.nodes[0].call("seats")}
-        return {owners["dev"], owners["qa"]} == {"n1", "n2"}
-
-    def revive(self) -> None:
-        """Start whoever is dead, unarmed."""
-        for at, node in enumerate(self.nodes):
-            if node.process.poll() is not None:
-                self.nodes[at] = self.start(at)
-
-    @property
-    def dead(self) -> int:
-        return sum(node.process.poll() is not None for node in self.nodes)
-
-    def call(self, verb: str, **args: Any) -> list[dict[str, Any]]:
-        """The answer of whichever node lives."""
-        for node in self.nodes:
-            with contextlib.suppress(NotRunning, NoAnswer, CallFailed):
-                return node.call(verb, **args)
-        return []
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        return self.call("events", last=5000, type=kind)
-
-    def worked(self, seat: str) -> dict[str, str]:
-        """Which turn worked each trigger. A node that is killed between the completion and its
-        record leaves the word of whoever finds the trigger worked."""
-        rows = [row for row in self.events("agent_turn_completed") if row["outcome"] == "ack"]
-        done = [(row, trigger, row["turn_id"]) for row in rows for trigger in row["triggers"]]
-        skips = self.events("turn_trigger_skipped")
-        done += [(row, row["trigger_id"], row["worked_by"]) for row in skips]
-        return {trigger: turn for row, trigger, turn in done if row["agent_role"] == seat}
-
-    def end(self) -> None:
-        for node in self.nodes:
-            node.end()
-
 
 def read_by_dev(pair: Pair) -> bool:
     ids = [derived_id(row["channel"], "message") for row in pair.call("channel.ls", all=True)]
@@ -136,7 +70,7 @@ def read_by_dev(pair: Pair) -> bool:
 
 def _play(folder: Path, place: str) -> None:
     with nats_server(folder / "server") as url:
-        pair = Pair(folder, url)
+        pair = Pair(folder, url, COMPANY, "asking_work", WORK)
         try:
             pair.boot(f"{place}:1=kill")
             with contextlib.suppress(NoAnswer):  # it may die of this very message

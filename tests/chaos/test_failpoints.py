@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from actors import failpoints
-from tests.chaos.plan import NTH
+from tests.chaos.plan import NTH, OF_APPLIES
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for package in ("actors", "crewlet") for path in (ROOT / package).rglob("*.py")]
@@ -30,7 +30,13 @@ ASKS = {
 """Reached where one seat asks another only (tests/chaos/test_asks.py)."""
 
 
-ENDS = {"before_complete", "after_complete_before_ack"}
+RUNS = {"after_run_opened"}
+"""Reached where a turn is suspended only (tests/chaos/test_kills_at_once.py)."""
+
+FIRES = {"after_fire_claimed", "after_fire_published"}
+"""Reached where something is scheduled only (tests/chaos/test_kills_at_once.py)."""
+
+ENDS = {"after_complete_before_ack"}
 """A turn finishes or is suspended: one step of its life, in either of two files."""
 
 
@@ -97,7 +103,9 @@ def test_each_name_is_one_place_and_chaos_runs_arm_it() -> None:
     places = Counter(_places())
     assert set(places) == set(failpoints.NAMES)
     assert {name for name, count in places.items() if count > 1} <= ENDS
-    assert set(NTH) | {"after_dlq_before_term"} | ASKS == set(failpoints.NAMES)
+    assert set(NTH) | set(OF_APPLIES) | {"after_dlq_before_term"} | ASKS | RUNS | FIRES == set(
+        failpoints.NAMES
+    )
     assert not set(failpoints.NOT_YET) & set(failpoints.NAMES)
 
 
