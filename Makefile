@@ -74,14 +74,16 @@ long: $(STAMP)
 	$(BIN)/python -m tests.mutants
 
 # What a fleet is to survive: 200 kills, 100 stops, 50 partitions, 100,000 messages, in as far as
-# the minutes allow. MINUTES, SEED and SERVERS (1 or 3) may be given.
+# the minutes allow. MINUTES, SEED, SERVERS (1 or 3), APPLIES and FULL_DISKS may be given.
 MINUTES ?= 40
 SEED ?= 1
 SERVERS ?= 1
+APPLIES ?= 10
+FULL_DISKS ?= 5
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --seed $(SEED) --servers $(SERVERS) \
 		--messages 100000 --kills 200 --stops 100 --partitions 50 --broker-kills 20 \
-		--broker-stops 10 --moves 40 --rolls 20
+		--broker-stops 10 --moves 40 --rolls 20 --applies $(APPLIES) --full-disks $(FULL_DISKS)
 
 # All of them, three quarters of an hour. The peers come with an extra that the runtime never needs.
 # BENCH may name some, QUICK=--quick shows that they run.

@@ -201,6 +201,7 @@ class Nemesis:
             assert server.disk is not None
             server.disk.fill()
             await asyncio.sleep(length_s)
+            done.how += ", and it said so" if server.says_full() else ", unnoticed"
             server.disk.free()
             await server.kill()  # by itself it would not write again: its operator starts it anew
             await server.start()

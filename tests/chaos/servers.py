@@ -50,6 +50,7 @@ class Server:
         self.folder = folder
         self._inside = inside
         self.disk: Disk | None = None
+        self._read_to = 0
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
         text = CONFIG.format(name=name, host=host, port=port, payload=MAX_PAYLOAD)
@@ -63,6 +64,14 @@ class Server:
         """Before it is first started: what it stores may be kept from it."""
         self.disk = Disk(self.folder / "store")
         self.disk.mount()
+
+    def says_full(self) -> bool:
+        """Whether it has met the end of its disk since this was last asked."""
+        with (self.folder / "nats.log").open("rb") as log:
+            log.seek(self._read_to)
+            new = log.read()
+        self._read_to += len(new)
+        return b"no space left" in new
 
     async def start(self) -> None:
         """Returns when it takes connections."""
