@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from crewlet.coordination.store import FOLLOWERS, Conflict, Entry, Store
 from crewlet.errors import StoreUnavailable
+from crewlet.events import catalogue as types
+from crewlet.turn import TurnEvent
 
 MOST: Final = 50
 """Followers of one conversation; the one silent for longest makes room."""
@@ -84,6 +86,17 @@ class Followers:
             await self._store.create(FOLLOWERS, key, value)
         else:
             await self._store.update(FOLLOWERS, key, value, revision)
+
+
+def joined_by_router(events: Sequence[TurnEvent], at: datetime) -> bool:
+    """Whether the seat that works these is known to be in their conversation without a look: the
+    router writes it down before it publishes a wake that addresses the seat."""
+    return any(
+        event.type == types.EXTERNAL_NOTIFICATION
+        and event.addressed
+        and _is_fresh(event.timestamp, at)
+        for event in events
+    )
 
 
 def _join(row: _Row, seats: Sequence[str], at: datetime) -> None:

@@ -29,6 +29,7 @@ from crewlet.handlers.outcomes import TimedOut, ended_with, nak, outcome_of, rai
 from crewlet.inbound.build_turn import build_turn, is_scheduled, new_turn_id, timeout_of
 from crewlet.inbound.completions import Completions, Finishing
 from crewlet.inbound.desk import TurnDesk, asker_of
+from crewlet.inbound.followers import joined_by_router
 from crewlet.inbound.given_up import GivenUp
 from crewlet.inbound.letters import event_of
 from crewlet.inbound.running import RunningTurn
@@ -107,12 +108,11 @@ class TurnRun:
             if _is_outage(error):  # or Fenced: the mail is not to blame
                 raise
             return await self._panicked(work, turn_id, trace, error)
-        if ending.word == FINISHED and isinstance(ending.settled, Ack):
-            await self._reflect(attempt, ending.settled)
+        await self._tell(attempt, ending)
         return ending.settled
 
     async def _ended(self, attempt: Attempt) -> Ending:
-        """From its start to its end, and both of them on the record."""
+        """From its start, which is on record before it works, to its end."""
         turns, turn = self._services.turns, attempt.turn
         key = attempt.work.letters[0].key
         running = RunningTurn(
@@ -136,12 +136,6 @@ class TurnRun:
         finally:
             attempt.desk.close()
             turns.ended(turn.turn_id, self._clock.now())
-        completion = self._completion(attempt, ending)
-        try:
-            await self._queue.record(completion)
-        except asyncio.CancelledError:
-            self._queue.record_soon(completion)  # under its id: stored once
-            raise
         return ending
 
     def _begun(self, work: Work, turn_id: str, trace: Trace) -> Attempt:
@@ -307,9 +301,12 @@ class TurnRun:
 
     async def _follow(self, attempt: Attempt) -> None:
         """Who worked a conversation is in it. Unwritten, it costs a later wake, not this one."""
-        identity, handle = attempt.turn.conversation.conversation_identity, attempt.handle
+        turn, handle, now = attempt.turn, attempt.handle, self._clock.now()
+        if joined_by_router(turn.events, now):
+            return
+        identity = turn.conversation.conversation_identity
         try:
-            await self._services.followers.joined(identity, [handle], at=self._clock.now())
+            await self._services.followers.joined(identity, [handle], at=now)
         except StoreUnavailable as error:
             log.warning("follower_not_recorded", seat=handle, error=str(error))
 
@@ -335,6 +332,18 @@ class TurnRun:
         )
         trace = attempt.trace.child()
         return Event.new(types.AGENT_TURN_COMPLETED, at=now, trace=trace, body=body)
+
+    async def _tell(self, attempt: Attempt, ending: Ending) -> None:
+        """What is said of an end, sent together: neither word waits for the other."""
+        completion = self._completion(attempt, ending)
+        telling = [self._queue.record(completion)]
+        if ending.word == FINISHED and isinstance(ending.settled, Ack):
+            telling.append(self._reflect(attempt, ending.settled))
+        try:
+            await asyncio.gather(*telling)
+        except asyncio.CancelledError:
+            self._queue.record_soon(completion)  # under its id: stored once
+            raise
 
     async def _reflect(self, attempt: Attempt, outcome: Ack) -> None:
         """Put a finished turn before reflection, on the node that holds the seat."""

@@ -10,7 +10,9 @@ from inbound_bench import START, Bench, on_a_bench
 
 from crewlet.coordination.store import FOLLOWERS
 from crewlet.errors import StoreUnavailable
-from crewlet.inbound.followers import FRESH, KEPT, MOST, Followers
+from crewlet.events import catalogue as types
+from crewlet.inbound.followers import FRESH, KEPT, MOST, Followers, joined_by_router
+from crewlet.turn import TurnEvent
 
 TALK = "github:acme/rocket#7"
 
@@ -161,3 +163,14 @@ def test_two_nodes_that_write_at_once_lose_nobody() -> None:
         assert sorted(found) == sorted(f"s{n}" for n in range(10))
 
     on_a_bench(play)
+
+
+def test_a_router_has_written_down_whom_its_wake_addresses() -> None:
+    def wake(type: str, addressed: bool) -> TurnEvent:
+        return TurnEvent(id="e1", type=type, timestamp=START, addressed=addressed)
+
+    told = wake(types.EXTERNAL_NOTIFICATION, addressed=False)
+    addressed = wake(types.EXTERNAL_NOTIFICATION, addressed=True)
+    assert joined_by_router([told, addressed], START + FRESH)
+    assert not joined_by_router([addressed], START + FRESH + timedelta(seconds=1))
+    assert not joined_by_router([told, wake(types.TASK_ASSIGNED, addressed=True)], START)
