@@ -27,12 +27,25 @@ def read(delivery: Delivery) -> Letter:
 
 
 def read_alone(delivery: Delivery) -> Letter:
-    """As `read`, but every event is a partition of its own: what a router wants."""
+    """As `read`, but every event is a partition of its own."""
     sealed = Sealed(delivery.body)
     return Letter(
         delivery=delivery,
         id=sealed.id,
         key=f"event:{sealed.id}",
+        timestamp=sealed.timestamp,
+        event=sealed,
+    )
+
+
+def read_together(delivery: Delivery) -> Letter:
+    """As `read`, but whatever is drained is one partition: what a router wants, which looks for
+    itself at what belongs together."""
+    sealed = Sealed(delivery.body)
+    return Letter(
+        delivery=delivery,
+        id=sealed.id,
+        key="drained",
         timestamp=sealed.timestamp,
         event=sealed,
     )

@@ -6,6 +6,7 @@ is context kept, a dropped one is context lost.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Final
 
@@ -51,6 +52,7 @@ class RateValve:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._one = asyncio.Lock()  # those of one node that count at once would only collide
 
     async def lets(self, agent_id: str, limit: int, *, wake: str, at: datetime) -> bool:
         """Whether the seat may get one more now. A limit of 0 is none, and nobody is asked.
@@ -61,7 +63,8 @@ class RateValve:
         if limit <= 0:
             return True
         try:
-            return await self._lets(f"notify.{agent_id}", limit, f"wake.{wake}", at)
+            async with self._one:
+                return await self._lets(f"notify.{agent_id}", limit, f"wake.{wake}", at)
         except StoreUnavailable as error:
             log.warning("rate_not_counted", agent=agent_id, error=str(error))
         return True

@@ -7,15 +7,16 @@ crash, or for a vendor's retry - publishes nothing that was not published before
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
 import structlog
 
-from actors.delivery import Ack, Nak, Outcome, Partition
+from actors.delivery import Ack, Nak, Outcome, Partition, Partly
 from actors.ports import BrokerError, Clock, NoMailbox
-from crewlet import sources, topics
+from crewlet import topics
 from crewlet.company import Company
 from crewlet.coordination.store import CLAIMS, Store
 from crewlet.errors import CrewletError, StoreUnavailable
@@ -27,9 +28,10 @@ from crewlet.events.types import (
     NotificationSkipped,
     RawWebhook,
 )
+from crewlet.inbound.drained import routed
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ids import derived_id
-from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY, event_of
+from crewlet.inbound.letters import CONVERSATION_IDENTITY, PARTITION_KEY
 from crewlet.inbound.lookup import Lookups
 from crewlet.inbound.phrases import (
     ALREADY_ACCEPTED,
@@ -41,6 +43,7 @@ from crewlet.inbound.phrases import (
 )
 from crewlet.inbound.rate import RateValve
 from crewlet.inbound.routing import Recipient, Routing, recipients
+from crewlet.inbound.side_by_side import Reading
 from crewlet.queue import Publisher
 from crewlet.sources import Notification, Skip
 
@@ -48,7 +51,8 @@ log = structlog.get_logger(__name__)
 
 
 class Router:
-    """`run` is the handler of notifications.inbound. The company is read anew per delivery."""
+    """`run` is the handler of notifications.inbound: of a drain as well as of one delivery. The
+    company is read anew per delivery."""
 
     def __init__(
         self,
@@ -68,22 +72,23 @@ class Router:
         self._store = store
         self._clock = clock
 
-    async def run(self, partition: Partition) -> Outcome:
-        event = event_of(partition.letters[0])
-        try:
-            raw = event.read(RawWebhook)
-            _ = raw.body
-        except ValueError as error:  # no such body, or no base64 in it
-            await self._skip(event, 0, UNREADABLE_PAYLOAD, str(error), ())
+    async def run(self, partition: Partition) -> Outcome | Partly:
+        return await routed(partition, self._deliver, self._clock)
+
+    async def _deliver(self, reading: Reading) -> Outcome:
+        event, raw = reading.event, reading.raw
+        if raw is None:
+            await self._skip(event, 0, UNREADABLE_PAYLOAD, reading.fault, ())
             return Ack()
         if await self._routed_before(event, raw):
             await self._skip(event, 0, ALREADY_ACCEPTED, accepted_before(raw.delivery), ())
             return Ack()
-        return await self._route(event, raw)
+        return await self._route(event, raw, reading.parsed)
 
-    async def _route(self, event: Event, raw: RawWebhook) -> Outcome:
+    async def _route(
+        self, event: Event, raw: RawWebhook, parsed: Sequence[Notification | Skip]
+    ) -> Outcome:
         """Every recipient is tried; what failed makes the delivery come back for the rest."""
-        parsed = sources.parse(raw.vendor, raw.headers, raw.body)
         woken: list[str] = []
         failures: list[str] = []
         for index, found in enumerate(parsed):
@@ -96,19 +101,10 @@ class Router:
             except StoreUnavailable as error:
                 failures.append(str(error))
                 continue
-            for recipient in routing.wake:
-                wake = derived_id(*_what(event, index, found), recipient.handle)
-                if await self._too_many(event, index, recipient, wake):
-                    continue
-                try:
-                    failure = await self._wake(event, wake, found, recipient, raw.delivery)
-                except NoMailbox as error:  # nor would there be one the next time
-                    await self._skip(event, index, NO_SEAT, str(error), (recipient.handle,))
-                    continue
-                if failure:
-                    failures.append(failure)
-                else:
-                    woken.append(recipient.handle)
+            reaching = (self._reach(event, index, found, to, raw.delivery) for to in routing.wake)
+            ends = await asyncio.gather(*reaching)  # each seat has a mailbox of its own
+            failures += filter(None, ends)
+            woken += [to.handle for to, end in zip(routing.wake, ends, strict=True) if end == ""]
             await self._record_skips(event, index, raw, routing)
         if failures:
             return Nak(reason="; ".join(failures)[:500])
@@ -125,6 +121,19 @@ class Router:
             return placed
         await self._skip(event, index, CONVERSATION_UNKNOWN, placed.detail, ())
         return found
+
+    async def _reach(
+        self, event: Event, index: int, found: Notification, recipient: Recipient, delivery: str
+    ) -> str | None:
+        """Wake one seat; why it could not be, None where it is not to be."""
+        wake = derived_id(*_what(event, index, found), recipient.handle)
+        if await self._too_many(event, index, recipient, wake):
+            return None
+        try:
+            return await self._wake(event, wake, found, recipient, delivery)
+        except NoMailbox as error:  # nor would there be one the next time
+            await self._skip(event, index, NO_SEAT, str(error), (recipient.handle,))
+            return None
 
     async def _too_many(self, event: Event, index: int, recipient: Recipient, wake: str) -> bool:
         company, now = self._company(), self._clock.now()

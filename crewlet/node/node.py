@@ -35,9 +35,10 @@ from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OrgStarted, OrgStopped, TaskAssigned
 from crewlet.handlers import Strays
+from crewlet.inbound.drained import AT_ONCE
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
-from crewlet.inbound.letters import read_alone
+from crewlet.inbound.letters import read_together
 from crewlet.inbound.lookup import Look, Lookups
 from crewlet.inbound.outages import Outages
 from crewlet.inbound.router import Router
@@ -358,7 +359,7 @@ class Node:
             clock=self.clock,
             lookups=self._lookups,
         )
-        return Consumed(topics.inbound(), read_alone, router.run, one_at_a_time)
+        return Consumed(topics.inbound(), read_together, router.run, several)
 
     def _built(self, company: Company) -> Hands:
         """Who works the seats of a company here; ConfigError where that cannot be."""
@@ -384,6 +385,6 @@ class Node:
         self.queue.record_soon(event)
 
 
-def one_at_a_time() -> BatchOptions:
-    """An ordinary subscription takes one message at a time."""
-    return BatchOptions(max_batch=1)
+def several() -> BatchOptions:
+    """What is routed side by side; nobody waits for company."""
+    return BatchOptions(max_batch=AT_ONCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Any
 
@@ -24,9 +25,9 @@ def claimed_before_the_wakes(patch: Patches) -> None:
     """A delivery is claimed as it comes: what fails after that wakes nobody."""
     route = Router._route
 
-    async def claim(service: Router, event: Any, raw: Any) -> Any:
+    async def claim(service: Router, event: Any, raw: Any, parsed: Any) -> Any:
         await service._store.put(CLAIMS, router._claim(raw), event.id.encode())
-        return await route(service, event, raw)
+        return await route(service, event, raw, parsed)
 
     patch.set(Router, "_route", claim)
 
@@ -64,19 +65,21 @@ def claims_are_not_asked_for(patch: Patches) -> None:
 )
 def one_failed_wake_stops_the_rest(patch: Patches) -> None:
     """The first inbox that cannot be written to keeps the others from being woken."""
-    wake = Router._wake
+    reach = Router._reach
     failed: list[str] = []
+    one = asyncio.Lock()
 
     async def or_none(
-        service: Router, cause: Any, index: int, found: Any, recipient: Any, delivery: str
-    ) -> str:
-        if failed:
-            return failed[0]
-        failure = await wake(service, cause, index, found, recipient, delivery)
-        failed.extend([failure] if failure else [])
-        return failure
+        service: Router, event: Any, index: int, found: Any, recipient: Any, delivery: str
+    ) -> str | None:
+        async with one:
+            if failed:
+                return failed[0]
+            failure = await reach(service, event, index, found, recipient, delivery)
+            failed.extend([failure] if failure else [])
+            return failure
 
-    patch.set(Router, "_wake", or_none)
+    patch.set(Router, "_reach", or_none)
 
 
 @TIER.fault(inbound("router.py::test_followers_that_are_unknown_are_not_nobody"), lines=(129,))
