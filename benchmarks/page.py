@@ -81,12 +81,13 @@ def stored(folder: Path = RESULTS) -> dict[str, Result]:
 
 
 def rewritten(page: str, results: Mapping[str, Result]) -> str:
-    """The page with all its tables as the results have them. KeyError names a benchmark of which
-    nothing is stored."""
+    """The page with its tables as the results have them; one of which nothing is stored stays as
+    it is."""
 
     def table(found: re.Match[str]) -> str:
         view = view_of(found["options"])
-        return f"{found[1]}{written(results[view.name], view)}{found[3]}"
+        result = results.get(view.name)
+        return found[0] if result is None else f"{found[1]}{written(result, view)}{found[3]}"
 
     return TABLE.sub(table, page)
 

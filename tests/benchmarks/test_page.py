@@ -30,7 +30,8 @@ def test_the_page_agrees_with_the_results() -> None:
 def test_every_result_is_on_the_page_and_every_benchmark_has_its_part() -> None:
     text = page.PAGE.read_text()
     tables = {view_of(found["options"]).name for found in page.TABLE.finditer(text)}
-    assert tables == page.stored().keys()
+    assert tables - page.stored().keys() <= {"completion", "boot", "fleet"}  # still by hand
+    assert tables >= page.stored().keys() and tables <= set(NAMES)
     assert set(NAMES) == {
         line.removeprefix("## ").partition(":")[0]
         for line in text.splitlines()
@@ -64,8 +65,7 @@ def test_only_what_is_between_the_marks_is_rewritten() -> None:
     assert after.startswith("a\n<!-- results: pull -->\n\n|") and "old" not in after
     assert after.endswith("<!-- end of results -->\nb <!-- no mark -->\n")
     assert rewritten(after, {"pull": RESULT}) == after
-    with pytest.raises(KeyError):
-        rewritten(before, {})
+    assert rewritten(before, {}) == before  # of what nothing is stored stays as it is
 
 
 @pytest.mark.parametrize("options", ["pull, upside down", "pull, only"])

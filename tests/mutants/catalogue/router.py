@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 from crewlet.coordination.store import CLAIMS
-from crewlet.inbound import ids, router
+from crewlet.inbound import drained, ids, router
 from crewlet.inbound.followers import Followers, Seen
 from crewlet.inbound.router import Router
 from crewlet.inbound.routing import Routing
@@ -129,3 +129,19 @@ def company_is_read_once(patch: Patches) -> None:
         return await routing(service, notification)
 
     patch.set(Router, "_routing", remembered)
+
+
+@TIER.fault(
+    inbound(
+        "side_by_side.py::test_who_is_addressed_first_follows_what_is_drained_along_with_it",
+        "side_by_side.py::test_copies_of_one_delivery_are_routed_one_after_the_other",
+    ),
+    lines=(115,),
+)
+def nobody_waits_for_what_came_first(patch: Patches) -> None:
+    """What is drained together is routed in any order, also within a conversation."""
+
+    def at_once(keys: Any) -> Any:
+        return [frozenset[int]() for _ in keys]
+
+    patch.set(drained, "predecessors", at_once)
