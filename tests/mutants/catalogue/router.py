@@ -132,10 +132,7 @@ def company_is_read_once(patch: Patches) -> None:
 
 
 @TIER.fault(
-    inbound(
-        "side_by_side.py::test_who_is_addressed_first_follows_what_is_drained_along_with_it",
-        "side_by_side.py::test_copies_of_one_delivery_are_routed_one_after_the_other",
-    ),
+    inbound("side_by_side.py::test_who_is_addressed_first_follows_what_is_drained_along_with_it"),
     lines=(115,),
 )
 def nobody_waits_for_what_came_first(patch: Patches) -> None:
