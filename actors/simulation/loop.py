@@ -44,10 +44,7 @@ class Call(asyncio.TimerHandle):
         self._args = args
         self._loop = loop
         self._context = context if context is not None else _EMPTY
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-        self._scheduled = False
+        self._cancelled = False  # the rest of a handle is for asyncio's own loops
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -119,8 +116,8 @@ class SimulatedLoop(VirtualTime, asyncio.AbstractEventLoop):
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         self.call_exception_handler(context)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)
+    """False. Each task and future asks, and this way it is no call of Python's."""
 
     def is_running(self) -> bool:
         return True

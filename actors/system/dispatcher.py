@@ -93,12 +93,9 @@ class Dispatcher:
     def called_by_loop(self, work: Callable[[T], None], about: T) -> None:
         """Do `work`, and at once what comes of it: the loop itself has called, in our context and
         outside of all slices, so that another turn of it - a look at all sockets - need not be
-        waited for. Where a seed shuffles, that turn is waited for: whatever may be handled first is
-        to be in sight when it chooses."""
-        if self._shuffle:
-            self.loop.call_soon(work, about, context=self.context)
-            return
-        if self.armed:
+        waited for. Where a seed shuffles, that turn is waited for before what comes of it is
+        handled: whatever may be handled first is to be in sight when it chooses."""
+        if self._shuffle or self.armed:
             work(about)
             return
         self.armed = True
@@ -140,7 +137,8 @@ class Dispatcher:
             if signals:
                 signals.popleft()()
             elif ready:
-                ready.rotate(chance.randrange(len(ready)))
+                if len(ready) > 1:
+                    ready.rotate(chance.randrange(len(ready)))
                 ready.popleft().turn()
             else:
                 return

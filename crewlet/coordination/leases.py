@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import structlog
+from msgspec import Struct, field
 
 from actors.failpoints import reached
 from actors.ports import Unavailable
@@ -19,6 +20,21 @@ from crewlet.errors import StoreUnavailable
 log = structlog.get_logger(__name__)
 
 _HELD: Final = (SEAT, WORKER)
+
+
+class _Row(Struct, frozen=True, kw_only=True):
+    """A lease as it is stored: what its key and its revision say is not in it."""
+
+    owner: str
+    node: str
+    epoch: int
+    session: int
+    released: bool = False
+    preferred: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+_ROW: Final = msgspec.json.Decoder(_Row)
 
 
 class BucketLeases:
@@ -104,9 +120,9 @@ def _lease(entry: Entry) -> Lease | None:
     resource = f"{kind}:{name}"
     try:
         lease_key(resource)
-        row = msgspec.json.decode(entry.value, type=dict[str, Any])
-        of_the_store = {"resource": resource, "revision": entry.revision}
-        return msgspec.convert(row | of_the_store, Lease)
+        row = _ROW.decode(entry.value)
+        stored = msgspec.structs.asdict(row)
+        return Lease(resource=resource, revision=entry.revision, **stored)
     except (ValueError, RecursionError) as error:  # msgspec's errors are of the first kind
         log.error("lease_row_unreadable", key=entry.key, error=str(error))
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -169,6 +170,7 @@ class Store(Protocol):
         """
 
 
+@lru_cache(maxsize=8192)
 def lease_key(resource: str) -> str:
     """The key in LEASES of `seat:HANDLE`, `node:ID` or `worker:DUTY`; ValueError for what can
     be none: it would be another's, or nobody's."""
@@ -181,6 +183,7 @@ def lease_key(resource: str) -> str:
     return checked_key(f"{kind}.{name}")
 
 
+@lru_cache(maxsize=8192)
 def checked_key(key: str) -> str:
     """The key itself; ValueError where it is none: `a..b` would time out without a word."""
     if _KEY.fullmatch(key) is None or len(key) > 200:
