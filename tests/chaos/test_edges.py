@@ -83,8 +83,8 @@ def test_a_kill_while_a_revision_is_applied_leaves_one_that_all_work_by(
         with contextlib.suppress(NotRunning, NoAnswer, CallFailed):
             both.nodes[0].call("apply", text=LATER, name="later.yaml")
         until(lambda: both.dead, WITHIN_S, why=f"a node dies {place}")
-        if both.dead < 2:  # the other one works by what stands, and may die of taking it
-            assert revisions(both) == stands
+        # The other one may die of taking what stands, now or as it is asked.
+        assert revisions(both) in (stands, [])
         both.revive()
         until(lambda: _again(both, stands[-1]), WITHIN_S, why="both work by what stands")
         until(lambda: applied(both), WITHIN_S, why="somebody takes it once more")
