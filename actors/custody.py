@@ -122,7 +122,9 @@ class Custody(Actor):
         if wanted.tenure is None or wanted.epoch <= 1:
             return
         if wanted.reclaim:
-            self._look_again(entry, self._strays.first_look(wanted.mailbox, entry.ticket))
+            for_s = wanted.tenure.watch_s
+            look = self._strays.first_look(wanted.mailbox, entry.ticket, for_s)
+            self._look_again(entry, look)
         else:
             after_s = LATE_S + entry.ticket % LATE_SPREAD_S
             look = self._strays.late_look(wanted.mailbox, entry.ticket, after_s)

@@ -34,11 +34,13 @@ class SeatThere(Struct, frozen=True):
 
 
 class SeatGone(Struct, frozen=True):
-    """A seat that was to be taken, or was ours, is not."""
+    """A seat that was to be taken, or was ours, is not. `outrun`: a revision of its row that is
+    known not to be the last: what is written on that one is lost. -1: none is known."""
 
     handle: str
     reason: str
     voluntary: bool
+    outrun: int = -1
 
 
 class SeatWanted(Struct, frozen=True):

@@ -50,9 +50,8 @@ from actors.messages import (
 )
 from actors.ports import BrokerError
 from actors.seat import SeatActor, SeatSpec, seat_plan
-from actors.strays import WATCHED_S
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
-from actors.tenure import Fence, Lease, Lost, Session, Tenure
+from actors.tenure import WATCHED_S, Fence, Lease, Lost, Session, Tenure
 
 ESTABLISH_LIMIT: Final = 16
 """Seats that are claimed and attached at the same time: what a broker takes without queueing."""
@@ -103,7 +102,7 @@ class SeatSupervisor(Actor):
                 continue
             self._number += 1
             self._taking[wanted.handle] = None
-            self._seats[wanted.handle] = Holding(wanted.handle, self._number)
+            self._seats[wanted.handle] = Holding(wanted.handle, self._number, wanted.row)
             self._step(wanted.handle, handoff.Take(wanted.row, wanted.died))
 
     @handles(GiveUpSeat)
@@ -262,8 +261,7 @@ class SeatSupervisor(Actor):
                 self._forsake(seat)
             case handoff.WriteRelease():
                 reached("before_release")
-                mail_out = seat.doubted or self.clock.monotonic() < seat.watched_until
-                row = release(effect, mail_out=mail_out)
+                row = release(effect, mail_out_s=seat.mail_out_s(effect, self.clock.monotonic()))
                 self.effect(self._spec.store.write(row), tag=seat.tag("release"))
             case handoff.Gone(voluntary=voluntary, reason=reason):
                 self._gone(seat, reason, voluntary=voluntary)
@@ -273,14 +271,14 @@ class SeatSupervisor(Actor):
 
     def _prepare(self, seat: Holding, row: Lease, *, reclaim: bool) -> None:
         fence = Fence(row.resource, row.epoch, row.revision)
-        seat.tenure = Tenure(fence, self._session, under=row.session)
+        seat.tenure = Tenure(fence, self._session, row.session, seat.watch_s)
         kind = "prepare_reclaim" if reclaim else "prepare"
         self.effect(self._spec.prepare(seat.handle), tag=seat.tag(kind))
 
     def _establish(self, seat: Holding, spec: SeatSpec | DutySpec, *, reclaim: bool) -> None:
         assert seat.tenure is not None
         if reclaim:
-            seat.watched_until = self.clock.monotonic() + WATCHED_S
+            seat.watched_until = self.clock.monotonic() + seat.tenure.watch_s
         if isinstance(spec, DutySpec):
             plan = DutyPlan(spec)
             address = self.spawn(DutyActor, plan, name=spec.name, supervision=FOR_EVER)
@@ -334,13 +332,13 @@ class SeatSupervisor(Actor):
             what = "seat_released" if voluntary else "seat_lost"
             log.info(what, seat=seat.handle, reason=reason)
             self._spec.tell(what, {"handle": seat.handle, "reason": reason})
-        self._say_gone(seat.handle, reason, voluntary=voluntary)
+        self._say_gone(seat.handle, reason, voluntary=voluntary, outrun=seat.outrun)
         self._take_more()
         self._report_drained()
 
-    def _say_gone(self, handle: str, reason: str, *, voluntary: bool) -> None:
+    def _say_gone(self, handle: str, reason: str, *, voluntary: bool, outrun: int = -1) -> None:
         if self._placement is not None:
-            self.tell(self._placement, SeatGone(handle, reason, voluntary))
+            self.tell(self._placement, SeatGone(handle, reason, voluntary, outrun))
 
     # -- answers --------------------------------------------------------------------------
 
@@ -355,7 +353,9 @@ class SeatSupervisor(Actor):
         if isinstance(ended.value, Lease):
             self._step(seat.handle, handoff.Claimed(ended.value))
             return
-        if not isinstance(ended.error, Lost):
+        if isinstance(ended.error, Lost):
+            seat.outrun = seat.claimed_on
+        else:
             log.warning("seat_not_claimed", seat=seat.handle, error=str(ended.error))
         self._step(seat.handle, handoff.NotClaimed())
 
@@ -365,6 +365,8 @@ class SeatSupervisor(Actor):
         spec = ended.value
         if isinstance(spec, SeatSpec | DutySpec):
             told = isinstance(spec, SeatSpec) and spec.reclaim
+            if told and seat.tenure is not None:
+                seat.tenure.watch_s = WATCHED_S
             reclaim = told or _tag_of(ended).kind == "prepare_reclaim"
             self._establish(seat, spec, reclaim=reclaim)
             return
@@ -377,6 +379,8 @@ class SeatSupervisor(Actor):
         # In a drain the row goes with the session, whatever became of this write.
         going = self._drainer is not None
         decided = going or ended.error is None or isinstance(ended.error, Lost)
+        if isinstance(ended.value, Lease) and seat.machine.row is not None:
+            seat.outrun = seat.machine.row.revision
         self._step(seat.handle, handoff.Released() if decided else handoff.NotReleased())
 
 

@@ -99,6 +99,7 @@ class PlacementSupervisor(Actor):
         self._settler: Address | None = None
         self._passed = False
         self._not_before: dict[str, float] = {}
+        self._outrun: dict[str, int] = {}
         self._ending: dict[str, int] = {}
         self._unplaceable: tuple[str, ...] = ()
         self._may_shed = spec.shed_limit
@@ -132,6 +133,7 @@ class PlacementSupervisor(Actor):
         now, lease = self.clock.monotonic(), heard.lease
         if not self._view.saw(lease, now):
             return
+        self._outrun.pop(lease.resource, None)
         if not self._waves.idle:
             self._note_for_waves(lease, now)
         if not self._take_meant(lease, now) and self._bears_on_us(lease, now):
@@ -206,6 +208,7 @@ class PlacementSupervisor(Actor):
         self._coming.pop(gone.handle, None)
         pause_s = self._spec.timing.ttl_s if gone.reason in _STAND_BACK else RETAKE_S
         self._not_before[gone.handle] = self.clock.monotonic() + pause_s
+        self._outrun[resource_of(gone.handle)] = gone.outrun
         self._soon(RETAKE_S)
         self._report_settled()
 
@@ -372,9 +375,11 @@ class PlacementSupervisor(Actor):
         """Whether it is being taken; not if it is already, or was in vain a moment ago."""
         if handle in self._working or self._not_before.get(handle, now) > now:
             return False
-        self._working[handle] = self._coming[handle] = None
         resource = resource_of(handle)
         row = self._view.row(resource)
+        if self._outrun.get(resource) == (row.revision if row else 0):
+            return False  # by a row that is still on its way to us
+        self._working[handle] = self._coming[handle] = None
         self.tell(self._seats, TakeSeat(handle, row, self._view.died(resource)))
         return True
 

@@ -18,16 +18,13 @@ from msgspec import Struct
 from actors.delivery import Mailbox, Retry
 from actors.messages import SettleBox
 from actors.ports import Broker, Clock
+from actors.tenure import WATCHED_S
 
 LOOK_S: Final = 0.5
 LOOK_S_A_MAILBOX: Final = 0.001
 LOOK_S_A_SECOND: Final = 0.25
 """Between two looks: longer the more mailboxes are looked at (all of a node that died with a
 thousand seats), and the longer it has been done."""
-
-WATCHED_S: Final = 40.0
-"""Until the last fetch of a dead process must be over: half a minute at a server of somebody
-else's."""
 
 RETRY_GRACE_S: Final = 2.0
 """How long a message that is due again may take to be fetched, before it is a stray."""
@@ -69,10 +66,11 @@ class Strays:
         lasted_s = 0.0 if look.seen else self._clock.monotonic() - look.since
         return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries), LOOK_S_A_SECOND * lasted_s)
 
-    def first_look(self, mailbox: Mailbox, ticket: int) -> Look:
+    def first_look(self, mailbox: Mailbox, ticket: int, for_s: float = WATCHED_S) -> Look:
+        """The rest of a watch that another began is as old as that one's would be by now."""
         self._retries.setdefault(mailbox, {})
-        now = self._clock.monotonic()
-        return Look(ticket, now, now + WATCHED_S)
+        until = self._clock.monotonic() + for_s
+        return Look(ticket, until - WATCHED_S, until)
 
     def late_look(self, mailbox: Mailbox, ticket: int, after_s: float) -> Look:
         """To be looked at in so many seconds, for a few looks."""

@@ -17,8 +17,10 @@ from actors.ports import BrokerError
 
 __all__ = [
     "MAIL_OUT",
+    "MAIL_OUT_S",
     "NODE",
     "SEAT",
+    "WATCHED_S",
     "WORKER",
     "Fence",
     "Fenced",
@@ -47,6 +49,15 @@ MAIL_OUT: Final = "mail_out"
 """In the `about` of a seat's row that was released: what somebody had in flight may still be out,
 because the seat was given up again before a dead holder's mail was taken back, or because its node
 had not been heard for a while."""
+
+MAIL_OUT_S: Final = "mail_out_s"
+"""Beside it: for how many seconds more, on anybody's clock. Without it, for as long as any fetch
+may stand."""
+
+
+WATCHED_S: Final = 40.0
+"""Until the last fetch of a dead process must be over: half a minute at a server of somebody
+else's."""
 
 
 class Lost(BrokerError):
@@ -120,14 +131,18 @@ class Session:
 
 class Tenure:
     """The right of one holder to one seat, `under` the session of that epoch. It ends once, and
-    never begins again."""
+    never begins again. `watch_s`: where a dead holder's mail was out when it began, for how long a
+    fetch of that one may still take more."""
 
-    __slots__ = ("ended", "fence", "session", "under")
+    __slots__ = ("ended", "fence", "session", "under", "watch_s")
 
-    def __init__(self, fence: Fence, session: Session, under: int) -> None:
+    def __init__(
+        self, fence: Fence, session: Session, under: int, watch_s: float = WATCHED_S
+    ) -> None:
         self.fence = fence
         self.session = session
         self.under = under
+        self.watch_s = watch_s
         self.ended = False
 
     def may_start(self, now: float) -> bool:

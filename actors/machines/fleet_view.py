@@ -105,10 +105,10 @@ class FleetView:
 
     def standing(self, resource: str, now: float) -> Standing:
         lease = self._held.get(resource)
-        if lease is not None and self._was_deleted(lease, now):
-            return Standing.SILENT
-        if lease is None or lease.released:
+        if lease is None:
             return Standing.FREE
+        if lease.released:
+            return Standing.SILENT if self._was_deleted(lease, now) else Standing.FREE
         session = self._nodes.get(lease.node)
         if session is None or session.epoch < lease.session:
             return Standing.HELD  # not heard yet: rows of nodes are never deleted
