@@ -230,6 +230,8 @@ class LinkedBroker:
         try:
             await self._wire.ask(recall, late, RECALL_S)
         except Unavailable:
+            if hold.answer is not answer:  # it has ended meanwhile, and another may be under way
+                return
             hold.fetches += 1
             hold.broken = True
             if not answer.done():
