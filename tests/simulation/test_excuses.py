@@ -93,3 +93,15 @@ def test_the_sentence_names_the_fault():
 
     assert judge(LOST, then=ends) == []
     assert said == ["lost in an outage longer than its client repairs: cut of n1 at 11.000"]
+
+
+@pytest.mark.parametrize("end", ["ack", "dlq"])
+def test_what_its_former_holder_settled_late_was_handed_back_and_is_not_forgotten(end: str):
+    taken = at(12.05, "reclaim", node="n2", inc=1, seat="dev", code="all")
+    late = [
+        at(12.06, "complete_ok", **n1(seat="dev", msg="m1", fence=7)),
+        at(12.1, end, **n1(seat="dev", msg="m1", seq=1, dc=1)),
+    ]
+    restart = at(12.2, "fault", code="broker_restart", sent=1.0)
+    lines = [*CALM, *published(1), *delivered(1, t=12.0), taken, *late, restart]
+    assert judge(lines, then=ticks(FOUND_S + 20.0, [], ALIVE)) == []

@@ -79,7 +79,7 @@ class Liveness(Checker):
             self._landed[record.seat, record.seq] = who(record), True
 
     def on_ack(self, record: Record) -> None:
-        self._settled(record)
+        self._ended(record)
 
     def on_nak(self, record: Record) -> None:
         self._settled(record)
@@ -89,6 +89,12 @@ class Liveness(Checker):
         self._settled(record)
 
     def on_dlq(self, record: Record) -> None:
+        self._ended(record)
+
+    def _ended(self, record: Record) -> None:
+        """Also where a former holder ends what its heir has handed back: nothing is left of it
+        that a broker could forget."""
+        self._back.pop((record.seat, record.seq), None)
         self._settled(record)
 
     def _settled(self, record: Record) -> None:
