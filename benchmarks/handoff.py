@@ -62,6 +62,8 @@ async def measure(report: Report, seats: int, rounds: int, ttl_s: float) -> None
 
 
 def _say(report: Report, what: str, taken: Sequence[float]) -> None:
+    if not taken:
+        raise RuntimeError(f"{what}: no seat was there to be handed over")
     for per_cent in (50, 99):
         worth_ms = 1000 * percentile(sorted(taken), per_cent)
         report.add(OURS, f"{what}, p{per_cent}", "ms", worth_ms)

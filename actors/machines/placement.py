@@ -2,9 +2,10 @@
 
 Seats with the same demands are a group. Each group is shared over the nodes that may work it,
 exactly: counts differ by at most one, and who has one more is decided by who has it already, so
-that a stable fleet moves nothing - unless another way would make the nodes more even in all. A
-seat that is on its way counts as where it goes. A node gives up what it has too many of, and
-takes what the shares say is its own. What an operator moved goes last.
+that a stable fleet moves nothing - unless another way would make the nodes more even in all;
+duties make room before seats do. A seat that is on its way counts as where it goes. A node gives
+up what it has too many of, and takes what the shares say is its own. What an operator moved goes
+last.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def _shared(board: Board) -> list[_Shares]:
     ]
     for shares in groups:
         shares.choose(totals)
-    while sum(shares.pass_on(totals) for shares in groups):
+    # Duties come last in order and go first: nobody waits for one while it moves.
+    while sum(shares.pass_on(totals) for shares in reversed(groups)):
         pass  # each time the totals are more even, so this ends
     return groups
 

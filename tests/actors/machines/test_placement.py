@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_fleet import SmallFleet
 
-from actors.machines.placement import Board, Demand, GiveUp, Member, Place, fair_shares, may_work
+from actors.machines.placement import (
+    WORKERS,
+    Board,
+    Demand,
+    GiveUp,
+    Member,
+    Place,
+    fair_shares,
+    may_work,
+)
 
 EAST = (("zone", "east"),)
 SSD = (("disk", "ssd"), ("zone", "east"))
@@ -176,6 +185,17 @@ def test_many_small_groups_are_even_in_all_also_for_who_comes_later() -> None:
     fleet.moved.clear()
     fleet.settle()
     assert fleet.held() == {"a": 5, "b": 5} and set(fleet.moved.values()) == {1}
+
+
+@pytest.mark.parametrize("duties", range(1, 8))
+def test_a_duty_makes_room_before_a_seat_does(duties: int) -> None:
+    """For a node that comes where one has a seat and everything else: nobody waits for a duty."""
+    names = [f"worker:{number}" for number in range(duties)]
+    places = [Place(name, Demand(role=WORKERS), holder="a") for name in names]
+    places.append(Place("dev", Demand(), holder="a"))
+    moves = fair_shares(Board("a", [Member("a"), Member("b")], places))
+    assert [one.reason for one in moves.give_up] == ["balance"] * ((duties + 1) // 2)
+    assert "dev" not in [one.handle for one in moves.give_up]
 
 
 @pytest.mark.parametrize("handle", [f"s{i:02}" for i in range(12)])
