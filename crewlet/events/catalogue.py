@@ -80,10 +80,19 @@ _CATEGORY_OF: Final[dict[str, Category]] = {
     INBOUND_DELIVERY: "webhook",
 }
 
+_LEFT_OPEN: Final[dict[str, Category]] = {
+    "decision_requested": "decision",
+    "decision_resolved": "decision",
+    "contribution_requested": "decision",
+    "contribution_received": "decision",
+}
+"""The engine publishes none of these: a place for an extension whose company decides by events.
+Here a decision is discussed in chat, and asked for by a work item."""
+
 
 def category(event_type: str) -> Category | None:
-    """The category of a type that this build publishes, None of any other."""
-    return _CATEGORY_OF.get(event_type)
+    """The category of a type that this build publishes, or leaves open; None of any other."""
+    return _CATEGORY_OF.get(event_type) or _LEFT_OPEN.get(event_type)
 
 
 def published_types() -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -209,6 +210,23 @@ def test_every_type_that_is_published_has_one_of_the_eight_categories() -> None:
     assert named == set(types.published_types())
     assert {category(name) for name in named} <= set(types.CATEGORIES)
     assert category("somebody_elses") is None
+
+
+@pytest.mark.certifies(158)
+def test_four_types_are_filed_under_decision_and_nothing_of_the_engine_publishes_them() -> None:
+    decisions = {
+        "decision_requested",
+        "decision_resolved",
+        "contribution_requested",
+        "contribution_received",
+    }
+    assert {category(name) for name in decisions} == {"decision"}
+    assert not any(category(name) == "decision" for name in types.published_types())
+    package = Path(types.__file__).parents[1]
+    for path in package.rglob("*.py"):
+        if path != Path(types.__file__):
+            text = path.read_text(encoding="utf-8")
+            assert not [name for name in decisions if name in text], path
 
 
 def test_a_delivery_on_its_way_to_the_router_is_recorded_under_no_category() -> None:
