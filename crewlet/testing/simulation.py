@@ -36,6 +36,7 @@ __all__ = [
     "Record",
     "Report",
     "Violation",
+    "play",
     "simulate",
 ]
 
@@ -101,8 +102,28 @@ def simulate(
     return Report(campaign.end(), tuple(played))
 
 
+def play(
+    this: Plan,
+    company: Company,
+    handler: Answer,
+    *,
+    seconds: float = 60.0,
+    invariants: Mapping[str, Invariant] | None = None,
+    texts: Sequence[str] = TEXTS,
+) -> Outcome:
+    """One plan, as `crewlet.testing.strategies.plans` draws it: `seconds` of its faults and two
+    minutes of calm, virtual. The outcome says what was broken; nothing is raised, so that
+    hypothesis finds the smaller plan."""
+    fitted = _fitted(this, company)
+    return _run(fitted, company, handler, invariants or {}, texts, seconds / 60.0)
+
+
 def _plan(seed: int, profile: Profile, company: Company, minutes: float) -> Plan:
-    made = plan(seed, profile, faults_s=minutes * 60.0)
+    return _fitted(plan(seed, profile, faults_s=minutes * 60.0), company)
+
+
+def _fitted(made: Plan, company: Company) -> Plan:
+    """The seats and the drains of the company, and no mail that is meant to break handlers."""
     options = company.batch_options
     knobs: Knobs = replace(
         made.knobs,

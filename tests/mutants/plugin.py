@@ -50,6 +50,7 @@ class Watch:
         if name not in MUTANTS:
             raise pytest.UsageError(f"{VARIABLE}={name}: no such fault in tests/mutants/catalogue")
         self._patches = MUTANTS[name].apply()
+        _see_once()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -68,6 +69,15 @@ class Watch:
     def write(self) -> None:
         if self._path is not None:
             self._path.write_bytes(msgspec.json.encode(self.report))
+
+
+def _see_once() -> None:
+    """The first drawn example that fails shows a fault: nobody needs the smallest one. Settings
+    that a test makes for itself begin from these."""
+    from hypothesis import Phase, settings
+
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.reuse, Phase.generate))
+    settings.load_profile("mutants")
 
 
 def _end(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> tuple[str, str]:
