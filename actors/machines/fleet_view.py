@@ -46,6 +46,11 @@ class FleetView:
         if rows is self._nodes:
             self._silent_at[key] = now + patience_s(lease.about, self._timing.ttl_s)
             return known is None or _differs(known, lease)
+        session = self._nodes.get(lease.node)
+        if session is not None and session.revision == 0 and not lease.released:
+            # Taken after its node's row was taken away: under a session that is not heard yet,
+            # and that may count from one again.
+            del self._nodes[lease.node]
         return True
 
     def _deleted(self, rows: dict[str, Lease], key: str, now: float) -> bool:
@@ -111,7 +116,7 @@ class FleetView:
             return Standing.SILENT if self._was_deleted(lease, now) else Standing.FREE
         session = self._nodes.get(lease.node)
         if session is None or session.epoch < lease.session:
-            return Standing.HELD  # not heard yet: rows of nodes are never deleted
+            return Standing.HELD  # not heard yet
         if self._was_deleted(session, now):
             return Standing.SILENT
         if session.epoch > lease.session or session.released:

@@ -180,6 +180,24 @@ def test_a_seat_whose_session_was_not_heard_of_is_not_taken_for_free() -> None:
     assert view.standing("seat:s", 0.0) is Standing.HELD
 
 
+@pytest.mark.parametrize("epoch", [1, 6])
+def test_a_seat_taken_after_the_rows_were_taken_away_is_not_free_for_its_session_is_not_heard_yet(
+    epoch: int,
+) -> None:
+    """Sessions count from one again then, or their nodes write them as they were."""
+    view = heard([replace(session_of("a", 1), epoch=6)])
+    view.saw(Lease(resource="node:a", owner="", node="a", epoch=0, session=0, revision=2), 0.0)
+    later = 10 * TIMING.ttl_s
+    row = Lease(resource="seat:s", owner="a:7", node="a", epoch=1, session=epoch, revision=3)
+    view.saw(row, later)
+    assert view.standing("seat:s", later) is Standing.HELD
+    assert view.standing("seat:s", 2 * later) is Standing.HELD
+    view.saw(replace(session_of("a", 4), epoch=epoch, session=epoch), 2 * later)
+    assert view.standing("seat:s", 2 * later) is Standing.HELD
+    view.saw(replace(session_of("a", 5), epoch=epoch, session=epoch, released=True), 2 * later)
+    assert view.standing("seat:s", 2 * later) is Standing.FREE
+
+
 def test_who_did_not_let_go_in_order_left_mail_out() -> None:
     row = Lease(resource="seat:s", owner="a:1", node="a", epoch=1, session=1, revision=1)
     view = heard([])
