@@ -105,7 +105,8 @@ def test_mail_that_comes_to_an_abandoned_pull_is_its_successor_s_at_once(
             await send(new, mailbox, "a", "b")
             came = list(await new.fetch(after, 5, 1.5))
             came += list(await new.fetch(after, 5, 1.0)) if len(came) < 2 else []
-            assert bodies(came) == ["a", "b"]
+            # What was turned away comes again, and may come behind what was not given away.
+            assert sorted(bodies(came)) == ["a", "b"]
             await leaving
             assert list(await parked) == []
 
