@@ -35,12 +35,6 @@ class Members:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
 def members(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Members]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     runner.run(cluster.start())

@@ -70,12 +70,6 @@ class AtALeaf:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
 def leaf(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtALeaf]:
     leaf = AtALeaf(tmp_path_factory.mktemp("leaf"))
     runner.run(leaf.start())

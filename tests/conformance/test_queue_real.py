@@ -18,13 +18,6 @@ KNOWN: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    """One loop for all: an embedded server belongs to the loop that started it."""
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
 def servers(
     runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Server]]:

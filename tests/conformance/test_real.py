@@ -67,13 +67,6 @@ class Embedded:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    """One loop for all: an embedded server belongs to the loop that started it."""
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
 def external(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     real = External(tmp_path_factory.mktemp("external"))
     yield real
