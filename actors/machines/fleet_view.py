@@ -32,6 +32,7 @@ class FleetView:
         self._silent_at: dict[str, float] = {}
         self._held: dict[str, Lease] = {}
         self._gone_until: dict[str, float] = {}
+        self._unsure_until: dict[str, float] = {}
 
     def saw(self, lease: Lease, now: float) -> bool:
         """Take note of a row; False for what is no news."""
@@ -46,12 +47,20 @@ class FleetView:
         if rows is self._nodes:
             self._silent_at[key] = now + patience_s(lease.about, self._timing.ttl_s)
             return known is None or _differs(known, lease)
+        if not lease.released:
+            self._taken(lease, now)
+        return True
+
+    def _taken(self, lease: Lease, now: float) -> None:
         session = self._nodes.get(lease.node)
-        if session is not None and session.revision == 0 and not lease.released:
+        if session is None:
+            return
+        if session.revision == 0:
             # Taken after its node's row was taken away: under a session that is not heard yet,
             # and that may count from one again.
             del self._nodes[lease.node]
-        return True
+        elif session.revision < lease.revision:
+            self._unsure_until[lease.resource] = now + patience_s(session.about, self._timing.ttl_s)
 
     def _deleted(self, rows: dict[str, Lease], key: str, now: float) -> bool:
         """Somebody took the row away, or all of them. Whoever held it may not know yet, so that
@@ -66,6 +75,12 @@ class FleetView:
 
     def _was_deleted(self, lease: Lease, now: float) -> bool:
         return lease.revision == 0 and now < self._gone_until.get(lease.resource, now)
+
+    def _is_unsure(self, lease: Lease, session: Lease, now: float) -> bool:
+        """The seat was taken after what is known of its node was written: by one that did not
+        know yet that its session was over, or under another after a wipe that was not heard."""
+        until = self._unsure_until.get(lease.resource, now)
+        return session.revision < lease.revision and now < until
 
     # -- nodes ----------------------------------------------------------------------------
 
@@ -120,7 +135,7 @@ class FleetView:
         if self._was_deleted(session, now):
             return Standing.SILENT
         if session.epoch > lease.session or session.released:
-            return Standing.FREE
+            return Standing.SILENT if self._is_unsure(lease, session, now) else Standing.FREE
         return Standing.SILENT if self._silent(lease.node, now) else Standing.HELD
 
     def holder(self, resource: str, now: float) -> str:

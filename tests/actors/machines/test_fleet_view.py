@@ -198,6 +198,34 @@ def test_a_seat_taken_after_the_rows_were_taken_away_is_not_free_for_its_session
     assert view.standing("seat:s", 2 * later) is Standing.FREE
 
 
+@pytest.mark.parametrize("known", [{"epoch": 6}, {"epoch": 1, "released": True}])
+def test_a_session_that_is_older_than_a_seat_s_row_says_for_a_ttl_nothing_of_it(
+    known: dict[str, int],
+) -> None:
+    """Neither the wipe nor the reboot was heard: what is known of the node ended before the seat
+    was taken, under a session that counts from one again."""
+    view = heard([replace(session_of("a", 2), **known)])
+    row = Lease(resource="seat:s", owner="a:7", node="a", epoch=1, session=1, revision=5)
+    later = 10 * TIMING.ttl_s
+    view.saw(row, later)
+    assert view.standing("seat:s", later) is Standing.SILENT
+    assert view.holder("seat:s", later) == "a"
+    view.saw(session_of("a", 4), later + 1)
+    assert view.standing("seat:s", later + 1) is Standing.HELD
+
+
+def test_a_zombie_s_claim_is_free_after_a_ttl_or_once_the_session_after_it_is_renewed() -> None:
+    """It landed after its session was over, whatever is heard of its node later."""
+    row = Lease(resource="seat:s", owner="a:1", node="a", epoch=1, session=1, revision=5)
+    after = replace(session_of("a", 4), epoch=2, session=2)
+    view = heard([after, row])
+    assert view.standing("seat:s", TIMING.ttl_s - 0.1) is Standing.SILENT
+    assert view.standing("seat:s", TIMING.ttl_s) is Standing.FREE
+    view = heard([after, row])
+    view.saw(replace(after, revision=6), 5.0)
+    assert view.standing("seat:s", 5.0) is Standing.FREE
+
+
 def test_who_did_not_let_go_in_order_left_mail_out() -> None:
     row = Lease(resource="seat:s", owner="a:1", node="a", epoch=1, session=1, revision=1)
     view = heard([])
