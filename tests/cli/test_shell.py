@@ -298,7 +298,7 @@ def test_the_lines_of_the_guide_run(here: Running, capsys: pytest.CaptureFixture
 
 
 def test_the_guide_has_every_reason_of_why():
-    import crewlet.node.verbs.why as module
+    import crewlet.node.verbs.reasons as module
 
     codes = set(re.findall(r'Reason\(\s*"(\w+)"', Path(module.__file__).read_text()))
     table = "".join(re.findall(r"^\| (`.*?) \|", GUIDE.read_text(), re.MULTILINE))

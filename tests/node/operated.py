@@ -102,13 +102,15 @@ def on_nodes(
 
 
 async def settled(nodes: list[Operated]) -> None:
-    """Until every seat has an owner that works it, as all nodes see it."""
+    """Until every seat has an owner that works it, as all nodes see it, and the shares are even:
+    nothing moves any more by itself."""
     async with asyncio.timeout(120):
         while True:
             owners = [
                 {seat: each.node.fleet.owner_of(seat) for seat in ("dev", "ops")} for each in nodes
             ]
-            agreed = all(one == owners[0] and all(one.values()) for one in owners)
+            even = len(set(owners[0].values())) == min(len(nodes), len(owners[0]))
+            agreed = even and all(one == owners[0] and all(one.values()) for one in owners)
             if agreed and all([await attached(nodes, *pair) for pair in owners[0].items()]):
                 return
             await asyncio.sleep(0.1)

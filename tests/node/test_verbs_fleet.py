@@ -101,16 +101,96 @@ def test_on_refuses_what_is_not_in_the_table_what_streams_and_who_is_not_there()
     on_nodes(test, "n1", "n2")
 
 
-def test_a_seat_is_not_acted_on_where_it_is_not_worked() -> None:
+def test_a_node_that_is_named_passes_on_what_is_about_the_seat_of_another() -> None:
+    """`crewlet shell --on NODE` is for all lines: also those about seats that are elsewhere."""
+
     async def test(*nodes: Operated) -> None:
         mine, other = owner(*nodes)
-        id = other.node.node_id
-        failure = await mine.refused("on", node=id, verb="seat.hold", args={"handle": "dev"})
-        assert (failure.code, failure.exit) == ("moved", 1)
-        assert "leave --on away" in failure.message
-        assert (await mine.one("seat.show", handle="dev"))["holds"] == []
+        named, via = other.node.node_id, mine.node.node_id
+        for asked in (mine, other):
+            held = {"handle": "dev", "reason": f"by {asked.node.node_id}"}
+            (done,) = await asked.ask("on", node=named, verb="seat.hold", args=held)
+            assert (done["node"], done["changed"]) == (via, True)
+        assert await recorded(mine, "seat.hold") == [(via, via, "done"), (via, named, "done")]
+        (shown,) = await mine.ask("on", node=named, verb="seat.show", args={"handle": "dev"})
+        assert len(shown["holds"]) == 2
 
     on_nodes(test, "n1", "n2")
+
+
+def test_what_was_passed_on_is_passed_on_no_further() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        args = msgspec.Raw(b'{"handle":"dev"}')
+        for chosen in (False, True):
+            question = desk_module.Question("why", args, Caller(0, "root"), chosen)
+            (answer,) = await mine.node.broker.ask(
+                topics.node_control(other.node.node_id),
+                msgspec.json.encode(question),
+                wanted=1,
+                within_s=5,
+            )
+            failure = msgspec.json.decode(answer, type=desk_module.Reply).failure
+            assert (failure is None) == chosen
+            if failure is not None:
+                assert (failure.code, failure.exit) == ("moved", 1)
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_why_is_answered_where_the_owner_of_the_seat_is_silent() -> None:
+    """Then more than ever. It is said of its mail, too, and nobody guesses that it has failed."""
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        await mine.one("seat.hold", handle="dev")
+        await mine.node.send("dev", "hello")
+        await mine.desk.stop()
+        first, *more = await other.ask("why", handle="dev")
+        assert first["code"] == "silent" and mine.node.node_id in first["text"]
+        assert [reason["code"] for reason in more] == ["mail"]
+        shown = await other.one("seat.show", handle="dev")
+        assert shown["state"] == f"on {mine.node.node_id}, which is silent"
+        assert (await other.refused("seat.hold", handle="dev")).code == "no_node"
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_seat_whose_node_is_silent_can_be_paused_and_resumed() -> None:
+    """What kills its node has to be stopped before the next one takes it over."""
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        await mine.desk.stop()
+        for verb, brakes in (("seat.pause", ["paused"]), ("seat.resume", [])):
+            assert (await other.one(verb, handle="dev"))["changed"]
+            await asyncio.sleep(1)
+            described = await mine.node.runtime.describe("dev")
+            assert described is not None
+            assert list(described.boxes[0].holds) == brakes
+            assert (other.node.node_id, "", "done") in await recorded(other, verb)
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_seat_on_its_way_is_not_said_to_be_on_a_node_that_drains() -> None:
+    async def turn(_: Turn) -> str:
+        await asyncio.sleep(60)
+        return "done"
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        await mine.node.send("dev", "go")
+        await asyncio.sleep(1)
+        await mine.one("seat.move", handle="dev", node=other.node.node_id)
+        await asyncio.sleep(1)
+        said = {reason["code"]: reason["text"] for reason in await mine.ask("why", handle="dev")}
+        assert list(said) == ["moving", "working", "mail"]
+        assert "in hand" in said["mail"]
+        await mine.one("node.drain")
+        assert (await mine.ask("why", handle="dev"))[0]["code"] == "draining"
+
+    on_nodes(test, "n1", "n2", turn=turn)
 
 
 def test_a_node_that_is_silent_may_have_done_it(monkeypatch: pytest.MonkeyPatch) -> None:

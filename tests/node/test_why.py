@@ -5,7 +5,7 @@ from __future__ import annotations
 from actors.messages import BoxState
 from actors.ports import MailboxState
 from crewlet import topics
-from crewlet.node.verbs.why import Facts, reasons
+from crewlet.node.verbs.reasons import Facts, reasons
 
 
 def facts(*, full: bool) -> Facts:

@@ -1,7 +1,8 @@
 """Where calls come in: over this node's socket, or from another node on somebody's behalf.
 
 A verb is answered by the node that it is about. Whoever is asked finds that node and passes the
-call on, once; it is done, and recorded, there.
+call on, once; it is done, and recorded, there. A node that a person names with `--on` is asked as
+at its own socket: it may pass the call on in its turn.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ within this, and a caller at a socket waits for longer."""
 MOST_BYTES: Final = 7 * 1024 * 1024
 """The longest answer that a node sends another: a message of the broker holds 8 MiB."""
 
+PASSED_ON_S: Final = 12.0
+"""The same of a node that has been asked by another: who asked first hears which one was silent."""
+
 SHOWN: Final = 64
 
 log = structlog.get_logger(__name__)
@@ -47,7 +51,8 @@ class On(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Question(Struct, frozen=True):
-    """From node to node: who asks for what. `chosen`: a person named the node."""
+    """From node to node: who asks for what. `chosen`: a person named the node, which may pass it
+    on; else it is for that node to answer."""
 
     verb: str
     args: Raw
@@ -60,6 +65,10 @@ class Reply(Struct, frozen=True):
 
     rows: tuple[Raw, ...] = ()
     failure: Failure | None = None
+
+
+class Unheard(Refused):
+    """The node that was asked did not answer: nobody was there, or nothing came in time."""
 
 
 class Desk:
@@ -90,26 +99,37 @@ class Desk:
     # -- at the socket ----------------------------------------------------------------
 
     def _asked(self, name: str) -> Any:
-        async def run(args: Any, caller: Caller) -> Rows:
-            node = self._answering(self._operations[name], args)
-            if node == self._node.node_id:
-                rows = self._here(name, args, caller)
-            else:
-                rows = self._there(node, name, msgspec.json.encode(args), caller, chosen=False)
-            async with contextlib.aclosing(rows):
-                async for row in rows:
-                    yield row
-
-        return run
+        return lambda args, caller: self._routed(name, args, caller)
 
     async def _on(self, args: On, caller: Caller) -> Rows:
         operation = self._known(args.verb)
         decoded = _decoded(operation, args.args)
         if args.node == self._node.node_id:
-            rows = self._here(args.verb, decoded, caller)
+            rows = self._routed(args.verb, decoded, caller)
         else:
             rows = self._there(args.node, args.verb, bytes(args.args), caller, chosen=True)
         async with contextlib.aclosing(rows):
+            async for row in rows:
+                yield row
+
+    async def _routed(
+        self, name: str, args: Any, caller: Caller, within_s: float = ANSWER_S
+    ) -> Rows:
+        """By the node that it is about; by this one where that is silent, and this one can."""
+        operation = self._operations[name]
+        node = self._answering(operation, args)
+        if node != self._node.node_id:
+            body = msgspec.json.encode(args)
+            rows = self._there(node, name, body, caller, chosen=False, within_s=within_s)
+            try:
+                async with contextlib.aclosing(rows):
+                    async for row in rows:
+                        yield row
+                return
+            except Unheard:
+                if not operation.or_here:
+                    raise
+        async with contextlib.aclosing(self._here(name, args, caller)) as rows:
             async for row in rows:
                 yield row
 
@@ -166,7 +186,14 @@ class Desk:
     # -- on another node --------------------------------------------------------------
 
     async def _there(
-        self, node: str, name: str, args: bytes, caller: Caller, *, chosen: bool
+        self,
+        node: str,
+        name: str,
+        args: bytes,
+        caller: Caller,
+        *,
+        chosen: bool,
+        within_s: float = ANSWER_S,
     ) -> Rows:
         if self._operations[name].follows:
             raise Refused(
@@ -174,27 +201,28 @@ class Desk:
                 f"{name} goes on and on, and that is not carried from node to node: "
                 f"ask {node} itself, on its machine and with its --data",
             )
-        asking = msgspec.structs.replace(caller, via=self._node.node_id)
-        reply = await self._ask(node, Question(name, Raw(args), asking, chosen))
+        asking = msgspec.structs.replace(caller, via=caller.via or self._node.node_id)
+        reply = await self._ask(node, Question(name, Raw(args), asking, chosen), within_s)
         for row in reply.rows:
             yield row
         if reply.failure is not None:
             failure = reply.failure
             raise Refused(failure.code, failure.message, failure.exit)
 
-    async def _ask(self, node: str, question: Question) -> Reply:
+    async def _ask(self, node: str, question: Question, within_s: float) -> Reply:
+        """Raises Unheard where no answer comes."""
         if not topics.is_handle(node):
             raise Refused("no_node", f"{node[:SHOWN]!r} is no node id; see `crewlet node ls`", 2)
         subject, began = topics.node_control(node), self._node.clock.monotonic()
         body = msgspec.json.encode(question)
-        answers = await self._node.broker.ask(subject, body, wanted=1, within_s=ANSWER_S)
+        answers = await self._node.broker.ask(subject, body, wanted=1, within_s=within_s)
         if answers:
             return msgspec.json.decode(answers[0], type=Reply)
-        if self._node.clock.monotonic() - began < ANSWER_S / 2:
-            raise Refused("no_node", f"no node {node} answers; see `crewlet node ls`")
-        raise Refused(
+        if self._node.clock.monotonic() - began < within_s / 2:
+            raise Unheard("no_node", f"no node {node} answers; see `crewlet node ls`")
+        raise Unheard(
             "no_answer",
-            f"{node} did not answer within {ANSWER_S:.0f} s: whether it did it is not known; "
+            f"{node} did not answer within {within_s:.0f} s: whether it did it is not known; "
             "look before you say it again",
             exit=1,
         )
@@ -207,10 +235,7 @@ class Desk:
             question = msgspec.json.decode(body, type=Question)
             operation = self._known(question.verb)
             args = _decoded(operation, question.args)
-            self._check_mine(operation, args, chosen=question.chosen)
-            async with contextlib.aclosing(
-                self._here(question.verb, args, question.caller)
-            ) as found:
+            async with contextlib.aclosing(self._answered(question, operation, args)) as found:
                 async for row in found:
                     rows.append(Raw(msgspec.json.encode(row)))
         except Exception as error:
@@ -221,15 +246,17 @@ class Desk:
             reply = msgspec.json.encode(Reply((), Failure("too_large", why)))
         return reply
 
-    def _check_mine(self, operation: AnyOperation, args: Any, *, chosen: bool) -> None:
-        """A call is passed on once: between two nodes that take each other for the owner it
-        would go round and round."""
+    def _answered(self, question: Question, operation: AnyOperation, args: Any) -> Rows:
+        """A call that was passed on is passed on no further: between two nodes that take each
+        other for the owner it would go round and round."""
         if operation.follows:
             raise Refused("streams", "what goes on and on is not carried from node to node")
+        if question.chosen:
+            return self._routed(question.verb, args, question.caller, PASSED_ON_S)
         answering = self._answering(operation, args)
         if answering != self._node.node_id:
-            way = "leave --on away, and it is found" if chosen else "try again"
-            raise Refused("moved", f"that is for {answering} to answer; {way}", exit=1)
+            raise Refused("moved", f"that is for {answering} to answer by now; try again", exit=1)
+        return self._here(question.verb, args, question.caller)
 
 
 def explained(error: Exception) -> Failure | None:

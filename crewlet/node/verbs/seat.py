@@ -24,6 +24,9 @@ from crewlet.runs.live import RUN
 
 LONGEST_REASON: Final = 60
 
+OF_THE_FLEET: Final = ("seat.pause", "seat.resume")
+"""What stands in the store: any node can say it there, also of a seat whose own has died."""
+
 TAKEN_UP: Final = (CONTROL, REFLECT, INBOX)
 """The order in which a seat's boxes are attached: the inbox last."""
 
@@ -80,9 +83,11 @@ class SeatVerbs:
             "seat.delete": (Delete, self.delete),
         }
         return {
-            "seat.show": Operation(OfSeat, self.show, where="owner"),
+            "seat.show": Operation(OfSeat, self.show, where="owner", or_here=True),
             **{
-                name: Operation(args, run, target=the_handle, where="owner")
+                name: Operation(
+                    args, run, target=the_handle, where="owner", or_here=name in OF_THE_FLEET
+                )
                 for name, (args, run) in acts.items()
             },
         }
@@ -93,8 +98,11 @@ class SeatVerbs:
         boxes = {} if described is None else {box.box: box for box in described.boxes}
         pause = await self._node.pauses.of(args.handle)
         row = await seat_row(self._node, seat)
+        owner = row["owner"] or self._node.node_id
+        silent = {} if owner == self._node.node_id else {"state": f"on {owner}, which is silent"}
         yield {
             **row,
+            **silent,
             "goal": seat.goal,
             "running": boxes[INBOX].running if INBOX in boxes else None,
             "holds": boxes[INBOX].holds if INBOX in boxes else (),
