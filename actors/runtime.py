@@ -163,10 +163,17 @@ class SeatRuntime:
     async def _ask(
         self, name: str, message: object, timeout_s: float = ASK_TIMEOUT_S
     ) -> object | None:
+        """The answer of whoever has this name; None where nobody does. A seat that left when it was
+        asked has not answered either. Raises TimeoutError."""
         address = await self._where(name)
         if address is None:
             return None
-        return await self._base.aask(address, message, timeout_s=timeout_s)
+        try:
+            return await self._base.aask(address, message, timeout_s=timeout_s)
+        except TimeoutError:
+            if await self._where(name) == address:
+                raise
+            return None
 
     async def _where(self, name: str) -> Address | None:
         """A seat of the fleet comes and goes; everything else is where it was."""

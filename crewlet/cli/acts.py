@@ -105,8 +105,15 @@ def handle() -> click.Argument:
 
 
 def node_id(*, required: bool) -> click.Argument:
-    """A node; completed from the fleet."""
-    return click.Argument(["node"], required=required, default=None if required else "")
+    """A node; completed from the fleet. Without one where one may be left out: the one that is
+    asked. A variable that is empty leaves nothing out."""
+    return click.Argument(["node"], required=required, callback=_node)
+
+
+def _node(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    if value == "":
+        raise click.BadParameter("an empty word names no node")
+    return value or ""
 
 
 def _shown(rows: Iterable[bytes], shown: Callable[[Row], Row]) -> Iterator[bytes]:

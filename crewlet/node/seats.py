@@ -126,6 +126,8 @@ def outage_text(outage: Outage) -> str:
 
 def box_state(box: BoxState) -> str:
     """How one box stands, as a word and what is in its way."""
+    if not box.attached:
+        return box.state
     if brakes := brakes_of(box):
         return f"resting ({', '.join(brakes)})"
     return "waiting for a slot" if box.running else {"pulling": "idle"}.get(box.state, box.state)

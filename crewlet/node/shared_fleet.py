@@ -111,7 +111,8 @@ class SharedFleet:
         return sorted(found, key=lambda row: row.resource)
 
     def _lease_row(self, lease: Lease) -> LeaseRow:
-        meant = f"meant for {lease.preferred}" if lease.preferred else ""
+        free = lease.released or lease.preferred != lease.node
+        meant = f"meant for {lease.preferred}" if lease.preferred and free else ""
         if lease.resource.startswith(NODE):
             live = self._rows.is_live(lease.node, self._now())
             state = "released" if lease.released else "held" if live else "silent"
@@ -139,9 +140,11 @@ class SharedFleet:
 
     async def drain(self, node: str) -> str:
         self._check_serving()
-        self._aside = True
+        before, self._aside = self._aside, True
         self._node.edge.draining = True
         self._node.runtime.stand_aside(on=True)
+        if before:
+            return "it was told before; `crewlet node ls` shows how far it is"
         others = [row.id for row in await self.nodes() if row.state == "serving" and row.id != node]
         if not others:
             return "its seats rest once their turns have ended: nobody else is there for the mail"

@@ -249,6 +249,17 @@ def test_bad_arguments_end_with_a_code_and_a_sentence(
     assert not here.node.stopping.is_set()
 
 
+@pytest.mark.parametrize("line", ["seat move dev", "seat move dev ''", "node drain ''"])
+def test_a_node_that_is_missing_or_empty_is_never_this_one(
+    line: str, here: Running, capsys: pytest.CaptureFixture[str]
+):
+    """`node drain "$NODE"` without that variable drains nobody."""
+    assert run_line(line) == 2
+    printed = capsys.readouterr()
+    assert "Usage: crewlet" in printed.err and "NODE" in printed.err
+    assert not here.node.edge.draining
+
+
 def test_deleting_asks_for_the_handle_again(operated: Running, shell: Shell):
     run = shell.run("seat", "delete", "dev", stdin=b"dev\n")
     assert (run.returncode, run.stdout) == (3, b"")

@@ -109,7 +109,7 @@ def test_what_acts_is_recorded_once_with_who_and_what_and_never_the_arguments() 
                 assert event.value("outcome", str, "") in ("done", "refused")
                 assert "secret" not in str(event), verb
                 wanted = {"send": "dev", "dlq.drop": "17", "dlq.replay": ""}.get(verb)
-                if verb.startswith(("seat.", "run.")) or verb == "tell":
+                if verb.startswith(("seat.", "run.", "trace.")) or verb == "tell":
                     wanted = "dev"
                 assert event.value("target", str, "?") == (wanted if wanted is not None else "n1")
 
@@ -178,6 +178,52 @@ def test_a_hold_has_a_name_and_mail_flows_when_the_last_is_lifted() -> None:
         await node.one("seat.release", handle="dev")
         await asyncio.sleep(1)
         assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+
+    on_nodes(test)
+
+
+def test_what_lifts_one_brake_names_those_that_are_left() -> None:
+    async def test(node: Operated) -> None:
+        lifts = ("seat.release", "seat.unquiesce", "seat.resume")
+        await node.one("seat.quiesce", handle="dev")
+        await node.one("seat.hold", handle="dev", reason="key")
+        notes = [(await node.one(verb, handle="dev"))["note"] for verb in lifts]
+        assert notes == [
+            "it was not held by that; still quiesced, held: key",
+            "still held: key",
+            "still held: key",
+        ]
+        await node.one("seat.detach", handle="dev")
+        for verb in lifts:
+            assert "`crewlet seat attach dev`" in (await node.one(verb, handle="dev"))["note"]
+        await node.one("seat.attach", handle="dev")
+        assert (await node.one("seat.resume", handle="dev"))["note"] == "mail flows"
+
+    on_nodes(test)
+
+
+def test_a_detached_seat_says_so_whatever_holds_it_and_takes_no_quiesce() -> None:
+    """A hold outlasts the attach that follows; a quiesce would be lost without a word."""
+
+    async def test(node: Operated) -> None:
+        await node.one("seat.detach", handle="dev")
+        failure = await node.refused("seat.quiesce", handle="dev")
+        assert (failure.code, failure.exit) == ("not_now", 3)
+        assert "`crewlet seat hold dev`" in failure.message
+        await node.one("seat.hold", handle="dev")
+        assert (await node.one("seat.show", handle="dev"))["state"] == "detached"
+        await node.one("seat.attach", handle="dev")
+        assert (await node.one("seat.show", handle="dev"))["state"] == "resting (held: operator)"
+
+    on_nodes(test)
+
+
+def test_mail_for_a_seat_without_a_mailbox_says_how_it_gets_one() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.delete", handle="dev", yes="dev")
+        failure = await node.refused("send", handle="dev", text="hello")
+        assert (failure.code, failure.exit) == ("no_mailbox", 1)
+        assert "`crewlet seat attach dev`" in failure.message and "nothing was kept" in str(failure)
 
     on_nodes(test)
 
@@ -318,7 +364,8 @@ def test_a_consumer_is_told_one_of_a_few_things() -> None:
         ):
             assert (await node.refused("tell", **args)).code == "bad_args"
         assert (await node.refused("tell", consumer="gateway", command="quiesce")).exit == 3
-        assert (await node.refused("tell", consumer="nobody", command="quiesce")).exit == 3
+        failure = await node.refused("tell", consumer="nobody", command="quiesce")
+        assert failure.code == "unknown_seat" and "agent seats: dev, ops" in failure.message
         assert (
             "inbox, control, reflect"
             in (
@@ -367,6 +414,23 @@ def test_a_watcher_that_leaves_is_forgotten() -> None:
         await node.node.send("dev", "hello")
         await asyncio.sleep(1)
         assert (await node.one("seat.show", handle="dev"))["turns"] == 1
+
+    on_nodes(test)
+
+
+def test_a_drain_and_a_label_say_how_the_node_stands() -> None:
+    async def test(node: Operated) -> None:
+        labels = {"zone": "west"}
+        assert (await node.one("node.label", labels=labels))["state"] == "serving"
+        await node.one("node.drain")
+        assert "told before" in (await node.one("node.drain"))["note"]
+        await asyncio.sleep(30)
+        assert (await node.one("node.label", labels=labels))["state"] == "drained"
+        rows = {row["resource"]: row for row in await node.ask("lease.ls")}
+        await node.one("node.undrain")
+        await asyncio.sleep(60)
+        held = {row["resource"]: row for row in await node.ask("lease.ls")}
+        assert held.keys() == rows.keys() and not any(row["note"] for row in held.values())
 
     on_nodes(test)
 

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from actors.admin import Caller
+from actors.system import Address
 from crewlet import topics
+from crewlet.errors import NodeRefused
 from crewlet.node.verbs import desk as desk_module
 from crewlet.turn import Turn
 from tests.node.operated import Operated, Row, on_nodes
@@ -191,6 +193,55 @@ def test_a_seat_on_its_way_is_not_said_to_be_on_a_node_that_drains() -> None:
         assert (await mine.ask("why", handle="dev"))[0]["code"] == "draining"
 
     on_nodes(test, "n1", "n2", turn=turn)
+
+
+def test_whoever_is_told_something_is_found_and_a_router_is_that_of_the_node_that_is_asked() -> (
+    None
+):
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        told = await other.one("tell", consumer="dev", command="quiesce")
+        assert told["brakes"] == ["quiesced"]
+        assert (await mine.ask("why", handle="dev"))[0]["code"] == "quiesced"
+        await other.one("tell", consumer="router", command="quiesce")
+        assert not (await mine.one("tell", consumer="router", command="describe"))["brakes"]
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_seat_that_leaves_when_it_is_asked_fails_no_look_at_its_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        runtime = mine.node.runtime
+        found = runtime._seat
+        left = await found("dev")
+        await mine.one("seat.move", handle="dev", node=other.node.node_id)
+        await asyncio.sleep(30)
+        answers = [left]
+
+        async def late(handle: str) -> Address | None:
+            return answers.pop() if handle == "dev" and answers else await found(handle)
+
+        monkeypatch.setattr(runtime, "_seat", late)
+        assert await runtime.describe("dev") is None and answers == []
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_move_that_cannot_be_says_why() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        to = other.node.node_id
+        with pytest.raises(NodeRefused, match="there are: n1, n2"):
+            await mine.ask("seat.move", handle="dev", node="n9")
+        await other.one("node.drain")
+        await asyncio.sleep(30)
+        with pytest.raises(NodeRefused, match=f"{to} may not work dev: it drains"):
+            await mine.ask("seat.move", handle="dev", node=to)
+
+    on_nodes(test, "n1", "n2")
 
 
 def test_a_node_that_is_silent_may_have_done_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from actors.admin import Caller, Refused
+from actors.ports import NoMailbox
 from crewlet import topics
 from crewlet.errors import NodeRefused
 from crewlet.events import Event, decode, encode
@@ -81,6 +82,10 @@ class CompanyVerbs:
             sent = await self._node.send(args.handle, args.text, sender=args.sender)
         except NodeRefused as error:
             raise Refused(error.code, str(error)) from None
+        except NoMailbox:
+            way = f"`crewlet seat attach {args.handle}` makes it one"
+            text = f"{args.handle} has no mailbox, and nothing was kept: {way}"
+            raise Refused("no_mailbox", text, exit=1) from None
         yield {"event_id": sent.event.id, "position": sent.receipt.position}
 
     async def events(self, args: Events, caller: Caller) -> Rows:

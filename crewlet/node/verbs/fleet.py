@@ -71,5 +71,5 @@ class FleetVerbs:
     async def label(self, args: Labels, caller: Caller) -> Rows:
         labels = await self._node.fleet.relabel(args.labels)
         note = "seats come and go by it; its file has the last word at the next start"
-        row = {"node": self._node.node_id, "state": "serving", "note": note, "labels": labels}
-        yield row
+        own, *_ = await self._node.fleet.nodes()
+        yield {"node": own.id, "state": own.state, "note": note, "labels": labels}

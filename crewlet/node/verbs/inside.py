@@ -22,7 +22,7 @@ from crewlet.events import Event, decode
 from crewlet.inbound.outages import PROVIDER
 from crewlet.node.seats import box_state, brakes_of
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
-from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows
+from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows, the_handle
 from crewlet.node.verbs.seat import LIFTED_BY, check_reason
 from crewlet.node.view import NodeView
 
@@ -41,10 +41,17 @@ class Peek(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tell(Struct, frozen=True, forbid_unknown_fields=True):
+    """`consumer` is a seat, whose node is asked, or the router of the node that is asked."""
+
     consumer: str
     command: Command
     box: str = ""
     reason: str = "operator"
+
+    @property
+    def handle(self) -> str:
+        """Whom it is about, as other verbs name it."""
+        return self.consumer
 
 
 class PeekRow(Struct, frozen=True, kw_only=True):
@@ -73,7 +80,7 @@ class InsideVerbs:
             "consumer.ls": Operation(Nothing, self.consumers),
             "inflight": Operation(Nothing, self.in_flight),
             "inbox.peek": Operation(Peek, self.peek),
-            "tell": Operation(Tell, self.tell, target=lambda args: str(args.consumer)),
+            "tell": Operation(Tell, self.tell, target=the_handle, where="owner"),
         }
 
     async def tree(self, _: Nothing, caller: Caller) -> Rows:
@@ -171,7 +178,7 @@ def _consumer_row(name: str, box: BoxState) -> dict[str, Any]:
     return {
         "consumer": name,
         "box": box.box,
-        "state": box_state(box) if box.attached else "detached",
+        "state": box_state(box),
         "machine": box.state,
         "attached": box.attached,
         "brakes": brakes_of(box),

@@ -28,13 +28,15 @@ def agent_seat(node: NodeView, handle: str) -> Seat:
 
 
 async def consumer(node: NodeView, name: str) -> Description:
-    """How the consumer of this name stands; Refused where this node has none."""
-    known = name == ROUTER or name in (seat.handle for seat in node.company.agents())
-    described = await node.runtime.describe(name) if known else None
+    """How the consumer of this name stands, a seat or the router; Refused where there is none, or
+    this node has none."""
+    if name != ROUTER:
+        agent_seat(node, name)
+    described = await node.runtime.describe(name)
     if described is None:
         raise Refused(
             "not_here",
-            f"{node.node_id} does not work {name[:SHOWN]!r}; `crewlet consumer ls` shows what it "
+            f"{node.node_id} does not work {name}; `crewlet consumer ls` shows what it "
             "works, `crewlet lease ls` who works what",
         )
     return described

@@ -16,7 +16,7 @@ from crewlet import topics
 from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.steps.holds import NO_HANDLER
 from crewlet.node.pauses import PAUSED
-from crewlet.node.seats import box_state, seat_row
+from crewlet.node.seats import box_state, brakes_of, seat_row
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
 from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
 from crewlet.node.view import NodeView
@@ -126,20 +126,26 @@ class SeatVerbs:
         if args.reason == PROVIDER:  # a person wants to know now: the next turn is the probe
             self._node.outages.try_now(args.handle)
         before = await self._brake(args.handle, signals.Lift(args.reason))
-        left = [hold for hold in before.holds if hold != args.reason]
-        note = f"still held: {', '.join(left)}" if left else "mail flows"
+        note = await self._left(args.handle)
         if args.reason not in before.holds:
             note = f"it was not held by that; {note}"
         yield self._done(args.handle, args.reason in before.holds, note)
 
     async def quiesce(self, args: OfSeat, caller: Caller) -> Rows:
+        agent_seat(self._node, args.handle)
+        if not box_of(await consumer(self._node, args.handle), INBOX).attached:
+            raise Refused(
+                "not_now",
+                f"{args.handle} is detached, and a quiesce would not outlast that: "
+                f"`crewlet seat hold {args.handle}` does",
+            )
         before = await self._brake(args.handle, signals.Quiesce())
         note = f"takes nothing new; `crewlet seat unquiesce {args.handle}`"
         yield self._done(args.handle, not before.quiesced, note)
 
     async def unquiesce(self, args: OfSeat, caller: Caller) -> Rows:
         before = await self._brake(args.handle, signals.Unquiesce())
-        note = f"still held: {', '.join(before.holds)}" if before.holds else "mail flows"
+        note = await self._left(args.handle)
         yield self._done(args.handle, before.quiesced or before.deferred, note)
 
     async def pause(self, args: Rest, caller: Caller) -> Rows:
@@ -157,18 +163,30 @@ class SeatVerbs:
         agent_seat(self._node, args.handle)
         changed = await self._node.pauses.resume(args.handle, caller.user)
         self._node.turns.go_on(args.handle)
-        braked = await self._node.runtime.brake(args.handle, INBOX, signals.Lift(PAUSED))
-        left = [hold for hold in braked.holds if hold != PAUSED] if braked else []
-        note = f"still held: {', '.join(left)}" if left else "mail flows"
-        yield self._done(args.handle, changed, note)
+        await self._node.runtime.brake(args.handle, INBOX, signals.Lift(PAUSED))
+        yield self._done(args.handle, changed, await self._left(args.handle))
 
     async def _brake(self, handle: str, signal: signals.Brake) -> BoxState:
         """How the inbox stood before."""
         agent_seat(self._node, handle)
         box_of(await consumer(self._node, handle), INBOX)
         before = await self._node.runtime.brake(handle, INBOX, signal)
-        assert before is not None
+        if before is None:
+            raise Refused(
+                "moved", f"{handle} left {self._node.node_id} meanwhile: try again", exit=1
+            )
         return before
+
+    async def _left(self, handle: str) -> str:
+        """What is in the way of its mail after a brake was lifted: the others still are."""
+        described = await self._node.runtime.describe(handle)
+        if described is None:
+            return "it is not worked here: whoever works it hears of that"
+        box = box_of(described, INBOX)
+        if not box.attached:
+            return f"it is detached: `crewlet seat attach {handle}`"
+        brakes = brakes_of(box)
+        return f"still {', '.join(brakes)}" if brakes else "mail flows"
 
     # -- letting go -------------------------------------------------------------------
 

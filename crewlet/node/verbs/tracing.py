@@ -16,7 +16,7 @@ from msgspec import Struct
 from actors.admin import Caller
 from actors.messages import Stepped
 from crewlet.node.verbs.lookup import agent_seat, consumer
-from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows
+from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
 from crewlet.node.view import NodeView
 
 BACKLOG: Final = 1_000
@@ -61,7 +61,7 @@ class TraceVerbs:
     def table(self) -> Mapping[str, AnyOperation]:
         return {
             "trace.on": Operation(OfSeat, self.on, where="owner", follows=True),
-            "trace.off": Operation(OfSeat, self.off, where="owner"),
+            "trace.off": Operation(OfSeat, self.off, target=the_handle, where="owner"),
         }
 
     async def on(self, args: OfSeat, caller: Caller) -> Rows:
