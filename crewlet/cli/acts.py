@@ -91,9 +91,16 @@ class Act:
             self.then(data, args)
 
 
+class Ordered(click.Group):
+    """Its commands in the order in which they are given, not by the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
 def group(name: str, about: str, acts: Iterable[Act], epilog: str = "") -> click.Group:
     """A noun and its verbs."""
-    made = click.Group(name, help=about, short_help=about, epilog=epilog or None)
+    made = Ordered(name, help=about, short_help=about, epilog=epilog or None)
     for act in acts:
         made.add_command(act.command())
     return made

@@ -12,8 +12,9 @@ from typing import Final
 
 import click
 
+from crewlet.cli.acts import Ordered
 from crewlet.cli.check import check
-from crewlet.cli.console import OPERATING
+from crewlet.cli.console import OPERATING, SETTINGS
 from crewlet.cli.running import run_in
 from crewlet.cli.schema import schema
 from crewlet.cli.shell import shell
@@ -32,10 +33,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 refused, 4 partial answer.
 """
 
 
-SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-
-@click.group(epilog=EPILOG, context_settings=SETTINGS)
+@click.group(cls=Ordered, epilog=EPILOG, context_settings=SETTINGS)
 def app() -> None:
     """Run companies of AI agents: every seat an actor with a durable mailbox."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from crewlet.cli.acts import Ordered
 from crewlet.cli.apply import apply
 from crewlet.cli.channel import ask, channel
 from crewlet.cli.dlq import dlq
@@ -54,17 +55,15 @@ LEAVE: Final = ("exit", "quit")
 HELP: Final = "help"
 
 
-class Console(click.Group):
-    """In the order in which they are given, not by the alphabet."""
+SETTINGS: Final[dict[str, Any]] = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+}
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-console = Console(
+console = Ordered(
     "crewlet",
     commands={str(command.name): command for command in OPERATING},
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=SETTINGS,
 )
 
 
@@ -75,7 +74,8 @@ def run_line(line: str, form: str = "table") -> int | None:
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:
-        return say(f"{error}: a quote has to be closed", USAGE)
+        left = "a quote has to be closed" if "quotation" in str(error) else "a \\ escapes nothing"
+        return say(f"the line is not whole: {left}", USAGE)
     if not words:
         return OK
     if words[0] in LEAVE and len(words) == 1:
@@ -115,7 +115,7 @@ def _help(words: Sequence[str]) -> int:
         click.echo(_overview())
     else:
         path = " ".join(["crewlet", *words])
-        click.echo(found.get_help(click.Context(found, info_name=path, max_content_width=100)))
+        click.echo(found.get_help(click.Context(found, info_name=path, **SETTINGS)))
     return OK
 
 

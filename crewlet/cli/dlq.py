@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from crewlet.cli import sink, table
+from crewlet.cli.acts import Ordered
 from crewlet.cli.exits import OK, REFUSED, Failed, of_acts
 from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
@@ -53,7 +54,7 @@ Examples:
 """
 
 
-@click.group(epilog=GROUP_EPILOG)
+@click.group(cls=Ordered, epilog=GROUP_EPILOG)
 def dlq() -> None:
     """Dead letters: messages that failed for good."""
 

@@ -13,7 +13,7 @@ import click
 from crewlet.cli.acts import Act, Args, group, node_id
 from crewlet.cli.options import ON
 from crewlet.cli.remote import ask
-from crewlet.cli.table import Column
+from crewlet.cli.table import Column, Row
 
 TURN: Final = "CREWLET_TURN_ID"
 """Of a command that a turn runs: whoever waits for turns does not wait for itself."""
@@ -34,6 +34,11 @@ def _wait(data: Path, args: Args) -> None:
         pause.wait(LOOK_S)
 
 
+def _offered(row: Row) -> Row:
+    """Roles that are not stated are all of them."""
+    return {**row, "roles": row.get("roles") or "all"}
+
+
 NODES: Final = (
     Act(
         words="node ls",
@@ -49,6 +54,7 @@ NODES: Final = (
             Column("revision"),
             Column("note"),
         ),
+        shown=_offered,
         examples="node ls\nnode ls -o json",
     ),
     Act(

@@ -36,7 +36,7 @@ def data_option(function: F) -> F:
     """`--data`: the folder of a node, and with it which node is meant."""
     return click.option(
         "--data",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=click.Path(file_okay=False, readable=False, path_type=Path),
         default=DEFAULT_DATA,
         envvar="CREWLET_DATA",
         show_default=True,

@@ -29,6 +29,8 @@ def run_in(
         _forget_stdout()
         return OK
     except click.Abort:
+        if sys.stdin.isatty():
+            click.echo(err=True)  # the question that was left stands on this line
         return say("nothing was done", FAILED)
     except click.ClickException as error:
         error.show()

@@ -14,7 +14,7 @@ from crewlet.cli import sink
 from crewlet.cli.options import node_option, output_option
 from crewlet.cli.output import Output
 from crewlet.cli.remote import ask
-from crewlet.cli.table import Column, cell
+from crewlet.cli.table import Column, cell, plain
 from crewlet.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -56,8 +56,12 @@ def top(every: float, once: bool, data: Path, out: Output) -> None:
 
     Live until Ctrl-C; into a pipe or a file, and with -o json, it is one look.
     """
-    if once or out.format != "table" or not sink.rich_here():
+    if out.format != "table":
         out.one(_look(data, 10))
+    elif once or not sink.rich_here():
+        look = json.loads(_look(data, 10))
+        sink.write_text("\n".join(map(visible, _heads(look))) + "\n\n")
+        sink.write_text(plain(look["busiest"], BUSIEST))
     else:
         _live(data, every)
 
@@ -81,16 +85,21 @@ def _live(data: Path, every: float) -> None:
             return  # whoever looks long enough leaves: that is no failure
 
 
+def _heads(look: Mapping[str, Any]) -> tuple[str, str]:
+    """The node in one line, its seats in another."""
+    return (
+        f"{look['node']}  cpu {look['cpu_percent']:.0f} %  rss {look['rss_mib']:.0f} MiB  "
+        f"turns {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}",
+        f"{look['seats']} seats, {look['here']} of them here, {look['busy']} busy",
+    )
+
+
 def _drawn(look: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    head = (
-        f"{look['node']}  cpu {look['cpu_percent']:.0f} %  rss {look['rss_mib']:.0f} MiB  "
-        f"turns {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}"
-    )
-    seats = f"{look['seats']} seats, {look['here']} of them here, {look['busy']} busy"
+    head, seats = _heads(look)
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for column in BUSIEST:
         table.add_column(column.title, overflow="ellipsis", no_wrap=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -37,6 +38,9 @@ REFUSED: Final = 3
 
 SECRET: Final = "CREWLET_GITHUB_SECRET"  # noqa: S105 - the variable's name
 DEMO: Final = Path(__file__).parent.parent / "demo" / "company.yaml"
+
+USUAL: Final = Path(".crewlet")
+"""Where commands look for a node unless they are told."""
 
 REFUSAL_S: Final = 10.0
 """How long a start that cannot succeed may take to say why."""
@@ -203,7 +207,9 @@ class _Say:
         self.line(f"broker       {node.settings.stream.type}, data in {data.resolve()}")
         if secret:
             self.line(f"secret       {secret}  (made for this run; set {SECRET} to keep one)")
-        self.line("try          crewlet seats | crewlet send HANDLE TEXT | crewlet events --follow")
+        if data != USUAL:
+            self.line(f"commands     export CREWLET_DATA={shlex.quote(str(data.resolve()))}")
+        self.line("try          crewlet seats | crewlet send HANDLE TEXT | crewlet shell")
         self.line("stop         Ctrl-C")
 
     def event(self, topic: str, event: Event) -> None:

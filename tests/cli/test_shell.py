@@ -74,6 +74,7 @@ def test_a_script_comes_from_a_pipe(operated: Running, shell: Shell):
         ("up", "there is no verb"),
         ("shell", "there is no verb"),
         ("seat hold 'dev", "a quote has to be closed"),
+        ("seat hold dev \\", "a \\ escapes nothing"),
         ("!ls", "there is no verb"),
         ("$(reboot)", "there is no verb"),
         ("help seat hodl", "did you mean hold"),
@@ -134,6 +135,32 @@ def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFi
     assert text.startswith("Usage: crewlet " + verb)
     assert re.search(rf"^ +crewlet {verb}( |$)", text, re.MULTILINE), text
     assert text.isascii()
+
+
+@pytest.mark.parametrize("noun", list(console.commands))
+def test_help_has_verbs_in_the_order_of_the_table_and_the_same_options(
+    noun: str, capsys: pytest.CaptureFixture[str]
+):
+    command = console.commands[noun]
+    run_line(f"help {noun}")
+    by_help = capsys.readouterr().out
+    if isinstance(command, click.Group):
+        _, _, listed = by_help.partition("Commands:\n")
+        assert re.findall(r"^  (\S+)", listed, re.MULTILINE)[: len(command.commands)] == list(
+            command.commands
+        )
+    run_line(f"{noun} --help")
+    assert capsys.readouterr().out == by_help
+
+
+def test_a_look_at_the_top_is_a_table(here: Running, capsys: pytest.CaptureFixture[str]):
+    run_line("seat hold dev")
+    run_line("send dev hello")
+    capsys.readouterr()
+    assert run_line("top --once") == 0
+    node, seats, _, header, row = capsys.readouterr().out.splitlines()
+    assert node.startswith("n1  cpu") and seats == "2 seats, 2 of them here, 1 busy"
+    assert header.startswith("HANDLE  OWNER  STATE") and row.startswith("dev     n1     resting")
 
 
 def test_help_lists_every_verb_once(capsys: pytest.CaptureFixture[str]):
