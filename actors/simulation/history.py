@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable
-from typing import BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -47,7 +47,6 @@ KINDS: Final = {
     "turn_letter": "one of them; `sent` is its timestamp, `code` the seat its mailbox belongs to",
     "turn_end": "the turn came to an outcome (`code`)",
     "skip": "a turn was not needed: the ledger has the letter",
-    "effect": "the turn did something outside that cannot be undone",
     "complete_ok": "the broker recorded `msg` as worked, under `fence`, at `pos` of its log",
     "complete_rejected": "the broker refused the record: the fence is old",
     "complete_dup": "the broker refused the record: it has one",
@@ -79,14 +78,13 @@ Hear = Callable[[Record], None]
 class History:
     """Takes records, shows each to whoever hears them, keeps the last few and a running hash.
 
-    `now` is the world's time, `step` its count: both are stamped here.
+    `now` is the world's time, which is stamped here.
     """
 
-    def __init__(self, now: Callable[[], float], *, trace: BinaryIO | None = None) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._hash = hashlib.sha256()
         self._encode = msgspec.json.Encoder().encode
-        self._trace = trace
         self._hearers: list[Hear] = []
         self._by_kind: dict[str, list[Hear]] = {}
         self.last: deque[Record] = deque(maxlen=LAST)
@@ -110,8 +108,6 @@ class History:
         self._hash.update(line)
         self.count += 1
         self.last.append(record)
-        if self._trace is not None:
-            self._trace.write(line + b"\n")
         for hearer in self._by_kind.get(record.kind, ()):
             hearer(record)
         for hearer in self._hearers:
@@ -123,16 +119,17 @@ class History:
         return self._hash.hexdigest()
 
 
+def named(record: Record) -> dict[str, Any]:
+    """What is set of it, under its name: `t` and `kind` always are."""
+    fields = {name: getattr(record, name) for name in Record.__struct_fields__}
+    return {name: value for name, value in fields.items() if value or name == "t"}
+
+
 def told(record: Record) -> str:
     """A line for people: the time, the kind, and what is set."""
-    named = zip(Record.__struct_fields__[2:], _values(record)[2:], strict=True)
     words = [
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in named
-        if value
+        for name, value in named(record).items()
+        if name not in ("t", "kind")
     ]
     return f"{record.t:10.3f} {record.kind:<17} {' '.join(words)}"
-
-
-def _values(record: Record) -> tuple[object, ...]:
-    return tuple(getattr(record, name) for name in Record.__struct_fields__)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import BinaryIO, Final
 
+import msgspec
 from msgspec import Struct, field
 
 from actors.simulation.checkers import Ownership, Rules, Violation
 from actors.simulation.drills import Drills
 from actors.simulation.faults import FAULTS_S, Plan
 from actors.simulation.fleet import Fleet
-from actors.simulation.history import History, Record
+from actors.simulation.history import History, Record, named
 from actors.simulation.site import Site
 from actors.simulation.trouble import Trouble
 from actors.simulation.workload import Workload
@@ -49,9 +51,12 @@ def run(
     faults_s: float = FAULTS_S,
     trace: BinaryIO | None = None,
 ) -> Outcome:
-    """Play the plan; ends with the first violation."""
+    """Play the plan; ends with the first violation. `trace` takes each record as a JSON object on
+    a line of its own, with the step of the world that it belongs to."""
     world = World(plan.seed)  # type: ignore[abstract] # what sockets and threads need
-    history = History(lambda: world.now, trace=trace)
+    history = History(lambda: world.now)
+    if trace is not None:
+        history.hear_all(partial(_write, trace, world))
     fleet = Fleet(world, plan, history, rules or Rules())
     fleet.site = site_of(fleet)
     turns = [0]
@@ -64,6 +69,10 @@ def run(
     for broken in world.broken:
         fleet.fail("code", repr(broken)[:500])
     return _outcome(fleet, turns[0])
+
+
+def _write(trace: BinaryIO, world: World, record: Record) -> None:
+    trace.write(msgspec.json.encode({"step": world.step, **named(record)}) + b"\n")
 
 
 def _count(turns: list[int]) -> None:

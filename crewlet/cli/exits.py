@@ -9,6 +9,7 @@ FAILED: Final = 1
 USAGE: Final = 2
 REFUSED: Final = 3
 PARTIAL: Final = 4
+INTERRUPTED: Final = 130
 
 
 class Failed(Exception):

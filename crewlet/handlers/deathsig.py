@@ -32,9 +32,14 @@ _prctl: Final = _load_prctl()
 
 def dies_with_parent() -> Callable[[], None] | None:
     """What the child calls before exec (`preexec_fn`), None where the system has no such thing."""
+    return dies_with(os.getpid())
+
+
+def dies_with(parent: int) -> Callable[[], None] | None:
+    """The same, for a child that runs already and calls it by itself."""
     if _prctl is None:
         return None
-    prctl, parent = _prctl, os.getpid()
+    prctl = _prctl
 
     def before_exec() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -89,7 +89,7 @@ def test_a_trace_is_the_run(tmp_path: Path):
     commanded("--seed", "3", "--minutes", "0.2", "--trace", str(trace))
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
     outcome = play(Task(3, "swarm", 12.0))
-    assert len(lines) == outcome.records and lines[0][1] == "ensure"
+    assert len(lines) == outcome.records and lines[0]["kind"] == "ensure"
 
 
 # -- what is planted is found ------------------------------------------------------------

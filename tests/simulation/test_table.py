@@ -1,4 +1,5 @@
-"""Which checker holds which promise: the table of docs/guide/simulation.md, and the code."""
+"""The tables of docs/guide/simulation.md, and the code: which checker holds which promise, and
+which records there are."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ import pytest
 
 from actors.simulation.checkers import FAMILIES
 from actors.simulation.drills import Drills
+from actors.simulation.history import KINDS
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "simulation.md"
 ROW = re.compile(r"\| ([SL]\d+) \| (.+) \| (`.+`) \|")
+RECORD = re.compile(r"\| `(\w+)` \| (.+) \|")
 NUMBER = re.compile(r"[SL]\d+")
 
 PROMISED = [*(f"S{number}" for number in range(1, 22)), *(f"L{number}" for number in range(1, 9))]
@@ -57,3 +60,17 @@ def test_a_history_of_its_own_breaks_each(number: str):
         Path(__file__).parent / f"test_{name}.py" for name in ("checkers", "liveness", "excuses")
     ]
     assert any(f'"{number}"' in file.read_text() for file in files)
+
+
+def test_the_guide_has_every_kind_of_record():
+    text = GUIDE.read_text()
+    section = text[text.index("## What is written down") :]
+    rows = [RECORD.fullmatch(line) for line in section[: section.index("\n## ")].splitlines()]
+    assert {row[1]: row[2] for row in rows if row is not None} == KINDS
+
+
+def test_every_kind_of_record_is_written_somewhere():
+    root = GUIDE.parents[2]
+    places = (*root.glob("actors/simulation/*.py"), *root.glob("crewlet/testing/simulated/*.py"))
+    code = "\n".join(place.read_text() for place in places if place.name != "history.py")
+    assert [kind for kind in KINDS if f'"{kind}"' not in code] == []

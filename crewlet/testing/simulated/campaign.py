@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, wait
+from typing import BinaryIO, Final
 
 from msgspec import Struct, field
 
@@ -15,8 +17,12 @@ from actors.simulation.faults import FAULTS_S, Plan, Profile, plan
 from actors.simulation.run import Outcome, run
 from actors.simulation.shrink import shrink
 from actors.simulation.sometimes import unseen
+from crewlet.handlers.deathsig import dies_with
 from crewlet.testing.simulated.quiet import quiet
 from crewlet.testing.simulated.site import HURRIED, TwinSite
+
+LOOK_S: Final = 0.2
+"""How often whoever waits for a seed looks whether it was stopped."""
 
 
 class Task(Struct, frozen=True):
@@ -67,28 +73,69 @@ def play(task: Task, *, trace: BinaryIO | None = None) -> Outcome:
         return run(played, TwinSite, rules=rules_of(played), faults_s=task.faults_s, trace=trace)
 
 
-def smallest(outcome: Outcome, task: Task, *, most_runs: int = 100) -> Plan:
-    """The fewest decisions that still break what the outcome says was broken."""
+def smallest(
+    outcome: Outcome,
+    task: Task,
+    *,
+    most_runs: int = 100,
+    most_s: float = 60.0,
+    stopped: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda left: None,
+) -> Plan:
+    """The fewest decisions that still break what the outcome says was broken: the fewest found
+    within so many runs and seconds of real time, or until it is `stopped`. `progress` is told how
+    many are left."""
     invariant = outcome.violations[0].invariant
     whole = plan(task.seed, task.profile, faults_s=task.faults_s)
 
+    until = time.monotonic() + most_s
+
     def fails(smaller: Plan) -> bool:
+        if stopped() or time.monotonic() > until:
+            return False
         again = run(smaller, TwinSite, rules=rules_of(smaller), faults_s=task.faults_s)
         return any(one.invariant == invariant for one in again.violations)
 
     with quiet():
-        return shrink(whole, fails, most_runs=most_runs)
+        return shrink(whole, fails, most_runs=most_runs, progress=progress)
 
 
-def outcomes(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[Outcome, float]]:
+def outcomes(
+    tasks: Iterable[Task], jobs: int, *, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[Outcome, float]]:
     """In the order of the tasks, over so many processes; each with the seconds of a core that
-    it took."""
+    it took. Once it is `stopped` no further one is begun."""
     if jobs <= 1:
-        yield from map(_timed, tasks)
+        for task in tasks:
+            if stopped():
+                return
+            yield _timed(task)
         return
     # A bound on tasks makes it begin its workers anew, not as copies of this process.
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=1_000_000) as pool:
-        yield from pool.map(_timed, tasks, chunksize=4)
+    with ProcessPoolExecutor(
+        jobs, max_tasks_per_child=1_000_000, initializer=_begin, initargs=(os.getpid(),)
+    ) as pool:
+        # What is blocked here is blocked in them: they end with whoever began them.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            waiting = [pool.submit(_timed, task) for task in tasks]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for future in waiting:
+            while not (ended := wait((future,), timeout=LOOK_S).done) and not stopped():
+                pass
+            if stopped():
+                for other in waiting:
+                    other.cancel()
+                return
+            if ended:
+                yield future.result()
+
+
+def _begin(parent: int) -> None:
+    """A worker does not outlive whoever began it."""
+    if dies := dies_with(parent):
+        dies()
 
 
 def _timed(task: Task) -> tuple[Outcome, float]:
