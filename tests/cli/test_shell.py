@@ -108,7 +108,7 @@ def test_another_node_is_asked_by_way_of_this_one(operated: Running, shell: Shel
             b"crewlet: no node n7 answers; see `crewlet node ls`\n",
         )
     run = shell.run("trace", "on", "dev", "--on", "n7")
-    assert run.returncode == 3 and b"not carried from node to node" in run.stderr
+    assert run.returncode == 3 and b"no node n7 answers" in run.stderr
 
 
 # -- help ---------------------------------------------------------------------------------

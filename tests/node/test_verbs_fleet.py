@@ -7,11 +7,12 @@ import asyncio
 import msgspec
 import pytest
 
-from actors.admin import Caller
+from actors.admin import Caller, Refused
 from actors.system import Address
 from crewlet import topics
 from crewlet.errors import NodeRefused
 from crewlet.node.verbs import desk as desk_module
+from crewlet.node.verbs.following import FORGOTTEN_S
 from crewlet.turn import Turn
 from tests.node.operated import Operated, Row, on_nodes
 
@@ -83,7 +84,7 @@ def test_on_has_the_named_node_answer() -> None:
 TOLD = {"consumer": "router", "command": "quiesce"}
 
 
-def test_on_refuses_what_is_not_in_the_table_what_streams_and_who_is_not_there() -> None:
+def test_on_refuses_what_is_not_in_the_table_and_who_is_not_there() -> None:
     async def test(*nodes: Operated) -> None:
         one, _ = nodes
         for node in ("n1", "n2"):
@@ -93,8 +94,6 @@ def test_on_refuses_what_is_not_in_the_table_what_streams_and_who_is_not_there()
             assert failure.code == "unknown_verb"
             failure = await one.refused("on", node=node, verb="seat.show", args={"x": 1})
             assert (failure.code, failure.exit) == ("bad_args", 2)
-        failure = await one.refused("on", node="n2", verb="trace.on", args={"handle": "dev"})
-        assert failure.code == "streams" and "n2 itself" in failure.message
         failure = await one.refused("on", node="n3", verb="status", args={})
         assert (failure.code, failure.exit) == ("no_node", 3)
         for node in ("", "*", "n1.n2", ">", "a b"):
@@ -226,6 +225,91 @@ def test_a_seat_that_leaves_when_it_is_asked_fails_no_look_at_its_node(
 
         monkeypatch.setattr(runtime, "_seat", late)
         assert await runtime.describe("dev") is None and answers == []
+
+    on_nodes(test, "n1", "n2")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_trace_is_carried_from_the_node_that_works_the_seat(*, named: bool) -> None:
+    """Over both: a named node passes it on like anything else."""
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        args = {"handle": "dev"}
+        if named:
+            rows = mine.rows("on", node=other.node.node_id, verb="trace.on", args=args)
+        else:
+            rows = other.rows("trace.on", **args)
+        seen: list[Row] = []
+
+        async def watch() -> None:
+            seen.extend([msgspec.json.decode(msgspec.json.encode(row)) async for row in rows])
+
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(60)  # nothing happens for longer than a piece, or anybody, waits
+        await mine.node.send("dev", "hello")
+        await asyncio.sleep(1)
+        assert "1 who watched" in (await other.one("trace.off", **args))["note"]
+        await asyncio.wait_for(watching, 10)
+        assert [row["box"] for row in seen[:3]] == ["inbox", "control", "reflect"]
+        assert {"running", "pulling"} <= {row["after"] for row in seen}
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_who_stops_following_leaves_no_watcher_and_who_dies_only_for_a_while() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+
+        async def watched() -> str:
+            return str((await mine.one("trace.off", handle="dev"))["note"])
+
+        rows = other.rows("trace.on", handle="dev")
+        await anext(rows)
+        await rows.aclose()
+        assert await watched() == "nobody watched"
+
+        args = msgspec.Raw(b'{"handle":"dev"}')
+        asked = desk_module.Question("trace.on", args, Caller(0, "root"), follow="x")
+        await other.node.broker.ask(
+            topics.node_control(mine.node.node_id), msgspec.json.encode(asked), wanted=1, within_s=5
+        )
+        await asyncio.sleep(FORGOTTEN_S - 1)
+        assert mine.desk._following._open
+        await asyncio.sleep(2)
+        assert not mine.desk._following._open and await watched() == "nobody watched"
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_trace_of_a_seat_that_leaves_says_so() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        for asked in (mine, other):
+            await asyncio.sleep(30)
+            mine_now, other_now = owner(mine, other)
+            rows = asked.rows("trace.on", handle="dev")
+            await anext(rows)
+            await mine_now.one("seat.move", handle="dev", node=other_now.node.node_id)
+            with pytest.raises(Refused, match="trace it again"):
+                async with asyncio.timeout(60):
+                    async for _ in rows:
+                        pass
+
+    on_nodes(test, "n1", "n2")
+
+
+def test_a_follower_of_a_node_that_dies_is_told() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        rows = other.rows("trace.on", handle="dev")
+        await anext(rows)
+        await mine.desk.stop()
+        with pytest.raises(Refused) as refused:
+            async with asyncio.timeout(60):
+                async for _ in rows:
+                    pass
+        assert refused.value.failure.code == "no_node"
 
     on_nodes(test, "n1", "n2")
 

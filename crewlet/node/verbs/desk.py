@@ -8,7 +8,9 @@ at its own socket: it may pass the call on in its turn.
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +26,7 @@ from crewlet.errors import CrewletError
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OperatorActed
+from crewlet.node.verbs.following import Following
 from crewlet.node.verbs.operation import AnyOperation, Rows
 from crewlet.node.view import NodeView
 
@@ -36,6 +39,8 @@ MOST_BYTES: Final = 7 * 1024 * 1024
 
 PASSED_ON_S: Final = 12.0
 """The same of a node that has been asked by another: who asked first hears which one was silent."""
+
+LEAVE_S: Final = 1.0
 
 SHOWN: Final = 64
 
@@ -52,19 +57,23 @@ class On(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Question(Struct, frozen=True):
     """From node to node: who asks for what. `chosen`: a person named the node, which may pass it
-    on; else it is for that node to answer."""
+    on; else it is for that node to answer. `follow` names an answer without an end, of which the
+    next piece is asked for, or that is `left`."""
 
     verb: str
     args: Raw
     caller: Caller
     chosen: bool = False
+    follow: str = ""
+    left: bool = False
 
 
 class Reply(Struct, frozen=True):
-    """The whole answer: its rows, and how it failed where it did."""
+    """The whole answer: its rows, and how it failed where it did. `more`: this is a piece of it."""
 
     rows: tuple[Raw, ...] = ()
     failure: Failure | None = None
+    more: bool = False
 
 
 class Unheard(Refused):
@@ -78,6 +87,7 @@ class Desk:
         self._node = node
         self._operations = dict(operations)
         self._served: Subscription | None = None
+        self._following = Following()
 
     def verbs(self) -> Mapping[str, AnyVerb]:
         """For the socket."""
@@ -95,6 +105,7 @@ class Desk:
     async def stop(self) -> None:
         if self._served is not None:
             await self._served.close()
+        await self._following.stop()
 
     # -- at the socket ----------------------------------------------------------------
 
@@ -195,19 +206,29 @@ class Desk:
         chosen: bool,
         within_s: float = ANSWER_S,
     ) -> Rows:
-        if self._operations[name].follows:
-            raise Refused(
-                "streams",
-                f"{name} goes on and on, and that is not carried from node to node: "
-                f"ask {node} itself, on its machine and with its --data",
-            )
         asking = msgspec.structs.replace(caller, via=caller.via or self._node.node_id)
-        reply = await self._ask(node, Question(name, Raw(args), asking, chosen), within_s)
-        for row in reply.rows:
-            yield row
-        if reply.failure is not None:
-            failure = reply.failure
-            raise Refused(failure.code, failure.message, failure.exit)
+        follow = secrets.token_hex(8) if self._operations[name].follows else ""
+        question = Question(name, Raw(args), asking, chosen, follow)
+        reply = await self._ask(node, question, within_s)
+        try:
+            while True:
+                for row in reply.rows:
+                    yield row
+                if reply.failure is not None:
+                    failure = reply.failure
+                    raise Refused(failure.code, failure.message, failure.exit)
+                if not reply.more:
+                    return
+                reply = await self._ask(node, question, within_s)
+        finally:
+            if reply.more:
+                await self._leave(node, question)
+
+    async def _leave(self, node: str, question: Question) -> None:
+        """Nobody follows any more; a node that does not hear it notices by itself."""
+        body = msgspec.json.encode(msgspec.structs.replace(question, left=True))
+        with contextlib.suppress(BrokerError):
+            await self._node.broker.ask(topics.node_control(node), body, wanted=1, within_s=LEAVE_S)
 
     async def _ask(self, node: str, question: Question, within_s: float) -> Reply:
         """Raises Unheard where no answer comes."""
@@ -231,16 +252,23 @@ class Desk:
         """For another node: always an answer, since a silent one costs the asker its patience."""
         rows: list[Raw] = []
         failure: Failure | None = None
+        more = False
         try:
             question = msgspec.json.decode(body, type=Question)
             operation = self._known(question.verb)
             args = _decoded(operation, question.args)
-            async with contextlib.aclosing(self._answered(question, operation, args)) as found:
-                async for row in found:
-                    rows.append(Raw(msgspec.json.encode(row)))
+            begin = partial(self._answered, question, operation, args)
+            if question.left:
+                await self._following.end(question.follow)
+            elif operation.follows:
+                rows, more = await self._following.take(question.follow, begin)
+            else:
+                async with contextlib.aclosing(begin()) as found:
+                    async for row in found:
+                        rows.append(Raw(msgspec.json.encode(row)))
         except Exception as error:
             failure = _failure(error)
-        reply = msgspec.json.encode(Reply(tuple(rows), failure))
+        reply = msgspec.json.encode(Reply(tuple(rows), failure, more))
         if len(reply) > MOST_BYTES:
             why = "the answer is too large to be carried: ask that node itself, on its machine"
             reply = msgspec.json.encode(Reply((), Failure("too_large", why)))
@@ -249,8 +277,6 @@ class Desk:
     def _answered(self, question: Question, operation: AnyOperation, args: Any) -> Rows:
         """A call that was passed on is passed on no further: between two nodes that take each
         other for the owner it would go round and round."""
-        if operation.follows:
-            raise Refused("streams", "what goes on and on is not carried from node to node")
         if question.chosen:
             return self._routed(question.verb, args, question.caller, PASSED_ON_S)
         answering = self._answering(operation, args)

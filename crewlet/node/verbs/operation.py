@@ -42,7 +42,7 @@ class Done(Struct, frozen=True, kw_only=True):
 class Operation(Generic[A]):
     """`target` makes it an act: it names what is acted on, and nothing else of the arguments.
     Every act is recorded (operator_acted) on the node that does it. `follows` marks an answer
-    without an end of its own: it is not carried from node to node. `or_here`: where the node that
+    without an end of its own: another node takes it piece by piece. `or_here`: where the node that
     should answer is silent, the one that was asked does what can be done from anywhere."""
 
     args: type[A]

@@ -7,17 +7,21 @@ that dies leaves no trace behind.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
-from actors.admin import Caller
+from actors.admin import Caller, Refused
 from actors.messages import Stepped
 from crewlet.node.verbs.lookup import agent_seat, consumer
 from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
 from crewlet.node.view import NodeView
+
+LOOK_S: Final = 2.0
+"""After so much silence it is seen whether the seat is here still."""
 
 BACKLOG: Final = 1_000
 """Steps that wait for a slow watcher before it misses some."""
@@ -76,7 +80,7 @@ class TraceVerbs:
             now = self._node.clock.now()
             for box in described.boxes:
                 yield StepRow(at=now, box=box.box, given="", before=box.state, after=box.state)
-            while (row := await watcher.steps.get()) is not None:
+            while (row := await self._next(watcher, args.handle)) is not None:
                 yield row
                 if watcher.missed:
                     missed, watcher.missed = watcher.missed, 0
@@ -86,6 +90,17 @@ class TraceVerbs:
         finally:
             watchers.remove(watcher)
             await self._hear_no_more(args.handle)
+
+    async def _next(self, watcher: Watcher, handle: str) -> StepRow | None:
+        """The next step; None when the trace was ended. Refused when the seat has gone: whoever
+        works it now does not know who watched."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    return await watcher.steps.get()
+            if await self._node.runtime.describe(handle) is None:
+                text = f"{handle} has left {self._node.node_id}; trace it again, and it is found"
+                raise Refused("moved", text, exit=1)
 
     async def off(self, args: OfSeat, caller: Caller) -> Rows:
         agent_seat(self._node, args.handle)
