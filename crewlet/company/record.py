@@ -24,6 +24,11 @@ _FILTER: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 Filters = Mapping[str, str]
 
 
+def is_filter(name: str) -> bool:
+    """What a field of an event, or a label of a node, may be called."""
+    return _FILTER.fullmatch(name) is not None
+
+
 class Record:
     """The values of one mapping that could be read, by canonical key, with their places."""
 
@@ -201,9 +206,9 @@ class Reader:
         filters: dict[str, str] = {}
         for word, value in node.entries:
             inner = joined(path, _segment(word.text))
-            if _FILTER.fullmatch(word.text) is None:
+            if not is_filter(word.text):
                 self._report.add(
-                    word.mark, inner, f"{shown(word.text)} is no filter: small letters, digits, '_'"
+                    word.mark, inner, f"{shown(word.text)} is no name: small letters, digits, '_'"
                 )
             elif isinstance(text := self._value(value, _LINE, inner), str):
                 filters[word.text] = text

@@ -7,6 +7,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from actors.machines.placement import Demand
+
 REVISION: Final = "revision"
 BEHIND: Final = "behind"
 """Facts that a node's row states: the number of the revision that it works by, and of the one that
@@ -54,6 +56,10 @@ class FleetView(Protocol):
     def owner_of(self, handle: str) -> str | None:
         """The id of the node that works the seat; None where nobody does, or nobody knows.
         From what is known here already: no question is asked."""
+
+    def barred(self, demand: Demand) -> Sequence[str]:
+        """Why none of the nodes that are there may work what asks for this, a clause a node; empty
+        where one may."""
 
     async def move(self, handle: str, node: str) -> str:
         """Have this seat, which this node holds, worked by `node`; a sentence about what

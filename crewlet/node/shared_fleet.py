@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from actors.fleet import LEAVING, ROLES, facts_of, labels_of
+from actors.fleet import LEAVING, ROLES, facts_of, labels_of, member_of
 from actors.machines.fleet_view import FleetView as Rows
 from actors.machines.fleet_view import Standing
+from actors.machines.placement import Demand
 from actors.machines.timing import Timing
+from actors.outlook import why_not
 from actors.tenure import NODE, SEAT, Heard, Lease, LeaseStore, Watch
+from crewlet.company.record import is_filter
 from crewlet.errors import NodeRefused
 from crewlet.node.fleet import BEHIND, REVISION, LeaseRow, NodeRow
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from crewlet.node.view import NodeView
 
 KNOWN: Final = 20
+SHOWN: Final = 64
 
 log = structlog.get_logger(__name__)
 
@@ -131,6 +135,11 @@ class SharedFleet:
     def owner_of(self, handle: str) -> str | None:
         return self._rows.holder(SEAT + handle, self._now()) or None
 
+    def barred(self, demand: Demand) -> Sequence[str]:
+        members = [member_of(lease) for lease in self._rows.live(self._now())]
+        found = [(member.id, why_not(member, demand)) for member in members]
+        return [f"{id}: {why}" for id, why in found] if all(why for _, why in found) else ()
+
     async def move(self, handle: str, node: str) -> str:
         if self.owner_of(handle) == node == self._node.node_id:
             return f"{handle} is worked by {node} already"
@@ -161,9 +170,11 @@ class SharedFleet:
 
     async def relabel(self, changed: Mapping[str, str]) -> Mapping[str, str]:
         self._check_serving()
-        for name in changed:
-            if not name or not name.isprintable() or any(c.isspace() or c in ":=" for c in name):
-                raise NodeRefused(f"{name[:KNOWN]!r} is no name for a label")
+        for name, value in changed.items():
+            if not is_filter(name):  # no placement could ask for it
+                raise NodeRefused(f"{name[:SHOWN]!r} is no name: small letters, digits, '_'")
+            if value and (not value.isprintable() or value != value.strip()):
+                raise NodeRefused(f"the value of {name} is one line without blanks at its ends")
         labels = {**self._labels, **changed}
         self._labels = {name: value for name, value in sorted(labels.items()) if value}
         self._node.runtime.relabel(self._labels)

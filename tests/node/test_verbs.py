@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.admin import Refused
-from crewlet.errors import CrewletError
+from crewlet.errors import CrewletError, NodeRefused
 from crewlet.node.verbs import operations_of
 from crewlet.turn import Turn
 from tests.node.operated import Operated, Row, on_nodes
@@ -431,6 +431,31 @@ def test_a_drain_and_a_label_say_how_the_node_stands() -> None:
         await asyncio.sleep(60)
         held = {row["resource"]: row for row in await node.ask("lease.ls")}
         assert held.keys() == rows.keys() and not any(row["note"] for row in held.values())
+
+    on_nodes(test)
+
+
+def test_why_says_of_each_node_why_it_may_not_work_a_seat_that_nobody_works() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("node.drain")
+        await asyncio.sleep(30)
+        (reason,) = await node.ask("why", handle="dev")
+        assert reason["code"] == "unplaceable" and "(n1: it drains)" in reason["text"]
+        await node.one("node.undrain")
+        await asyncio.sleep(60)
+        assert [reason["code"] for reason in await node.ask("why", handle="dev")] == ["idle"]
+
+    on_nodes(test)
+
+
+@pytest.mark.parametrize(
+    "labels", [{"Zone": "a"}, {"": "a"}, {"a b": "a"}, {"gpu": "a\nb"}, {"gpu": " a"}]
+)
+def test_a_label_that_no_placement_could_ask_for_is_refused(labels: dict[str, str]) -> None:
+    async def test(node: Operated) -> None:
+        with pytest.raises(NodeRefused, match=r"is no name|is one line"):
+            await node.ask("node.label", labels={**labels, "good": "yes"})
+        assert (await node.one("node.ls"))["labels"] == {}
 
     on_nodes(test)
 

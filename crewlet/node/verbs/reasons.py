@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -25,15 +25,17 @@ from crewlet.runs.row import Run, State
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What is known of the seat. `box` is its inbox on this node, None where it is not here;
-    `draining`: no seat starts anything here. `mail` and `oldest` are None while the broker does not
-    answer, or has no such mailbox; `oldest_in_hand`: this node works on it. `asked`
+    """What is known of the seat. `barred`: why each node may not work it, where none may. `box` is
+    its inbox on this node, None where it is not here; `draining`: no seat starts anything here.
+    `mail` and `oldest` are None while the broker does not answer, or has no such mailbox;
+    `oldest_in_hand`: this node works on it. `asked`
     are its questions that wait for an answer, and for how many seconds; `waker` is the colleague
     who woke it most of late."""
 
     handle: str
     node: str
     owner: str | None
+    barred: Sequence[str] = ()
     stopping: bool = False
     draining: bool = False
     behind: str = ""
@@ -62,6 +64,8 @@ class Reason(Struct, frozen=True):
     text: str
 
 
+KNOWN: Final = 10
+
 Rule: TypeAlias = Callable[[Facts], Iterator[Reason]]
 
 
@@ -86,7 +90,11 @@ def _revision(facts: Facts) -> Iterator[Reason]:
 
 
 def _owner(facts: Facts) -> Iterator[Reason]:
-    if facts.owner is None:
+    if facts.owner is None and facts.barred:
+        none = "; ".join(facts.barred[:KNOWN])
+        way = "`crewlet node undrain`, `crewlet node label`, or its `placement` in the company file"
+        yield Reason("unplaceable", f"no node may work it ({none}): {way}")
+    elif facts.owner is None:
         yield Reason("no_owner", "no node works it now; `crewlet node ls` shows who is there")
     elif facts.owner != facts.node:  # which would say all this itself
         then = "when its session has ended another node takes it over; `crewlet node ls`"

@@ -59,6 +59,7 @@ class WhyVerbs:
             handle=seat.handle,
             node=node.node_id,
             owner=node.fleet.owner_of(seat.handle),
+            barred=node.fleet.barred(seat.demand),
             stopping=node.stopping.is_set(),
             draining=node.stopping.is_set() or node.edge.draining,
             behind=node.reconcile.facts().get(BEHIND, ""),
