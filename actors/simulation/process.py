@@ -114,9 +114,11 @@ class Process(SimulatedLoop):
 
     def bring(self, callback: Callable[..., object], *args: Any) -> None:
         """The network brings something in."""
-        if not self.alive:
-            return
-        call = Call(0.0, callback, args, self)
+        if self.alive:
+            self.came_in(Call(0.0, callback, args, self))
+
+    def came_in(self, call: Call) -> None:
+        """The same, of what is a call already."""
         if self.stopped:
             self._late_mail.append(call)
             return

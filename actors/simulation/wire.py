@@ -84,6 +84,16 @@ class Waiting:
         self._process.call_at(self._deadline, _fail, self.answer, self._late)
 
 
+class Landing(Call):
+    """What comes to a process over its wire. `read`: an old leader answers it, too; where it is
+    lost, `lost` is called."""
+
+    __slots__ = ("lost", "read")
+
+    lost: Callable[[], object] | None
+    read: bool
+
+
 class Wire:
     """Of one process. What happens at the broker's end happens on the world's loop."""
 
@@ -180,29 +190,36 @@ class Wire:
         """Have the process called, unless that is lost on the way: then `lost` is. When."""
         at = max(self._down_at, self.world.now + self.line.latency())
         self._down_at = at
-        self.world.call_at(at, self._land, callback, args, lost, read)
+        self._land(at, Landing(0.0, callback, args, self.process), lost, read=read)
         return at
 
     def push(self, callback: Callable[..., object], *args: Any, late_s: float = 0.0) -> None:
         """As `back`, for what nobody asked for: it has an order of its own."""
         at = max(self._watch_at, self.world.now + self.line.latency() + late_s)
         self._watch_at = at
-        self.world.call_at(at, self._land, callback, args, None, False)
+        self._land(at, Landing(0.0, callback, args, self.process))
 
     def _land(
         self,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        lost: Callable[[], object] | None,
-        read: bool,
+        at: float,
+        landing: Landing,
+        lost: Callable[[], object] | None = None,
+        *,
+        read: bool = False,
     ) -> None:
-        if self.open and self.process.alive and self.line.brings(read):
-            self.process.bring(callback, *args)
-            if lost is not None and self.process.stopped:
+        landing.lost, landing.read = lost, read
+        self.world.due(at, self, landing)
+
+    def take(self, landing: Call) -> None:
+        """It has come to the process's end."""
+        assert isinstance(landing, Landing)
+        process, lost = self.process, landing.lost
+        if self.open and process.alive and self.line.brings(landing.read):
+            process.came_in(landing)
+            if lost is not None and process.stopped:
                 lost()  # which comes first, when it goes on, is the seed's to say
-        else:
-            if lost is not None:
-                lost()
+        elif lost is not None:
+            lost()
 
     # -- stops and the end ----------------------------------------------------------------
 

@@ -22,9 +22,13 @@ Ts = TypeVarTuple("Ts")
 
 
 class Taker(Protocol):
-    """A loop that is handed what has come due for it."""
+    """Somebody who is handed what has come due for it."""
 
     def take(self, call: Call) -> None: ...
+
+
+class Runner(Protocol):
+    """A loop that has something to run."""
 
     def round(self) -> None:
         """Run what was ready when this began."""
@@ -43,7 +47,7 @@ class World(SimulatedLoop):
         self._heap: list[tuple[float, int, Taker, Call]] = []
         self._count = 0
         self._calls: deque[Call] = deque()
-        self._ready: deque[Taker] = deque()
+        self._ready: deque[Runner] = deque()
         self._over = False
 
     # -- time
@@ -84,9 +88,9 @@ class World(SimulatedLoop):
             self._ready.append(self)
         self._calls.append(call)
 
-    def runnable(self, taker: Taker) -> None:
+    def runnable(self, runner: Runner) -> None:
         """It has something to run; said once until it is asked to."""
-        self._ready.append(taker)
+        self._ready.append(runner)
 
     def round(self) -> None:
         calls, self._calls = self._calls, deque()
@@ -128,8 +132,7 @@ class World(SimulatedLoop):
         heap, ready = self._heap, self._ready
         while not self._over:
             if ready:
-                taker = ready.popleft()
-                taker.round()
+                ready.popleft().round()
                 continue
             if not heap:
                 raise Deadlock("nothing is ready and no timer is set")
