@@ -75,6 +75,12 @@ class Custody(Actor):
         live = entry is not None and entry.attachment is not None and not entry.releasing
         return entry if live else None
 
+    def _drop(self, entry: Entry) -> None:
+        """Its ticket names nothing any more, and nothing is looked at for it."""
+        self._attached.drop(entry.ticket)
+        for name in ("look", "sweep"):
+            self.cancel_timer(f"{name} {entry.ticket}")
+
     def _settle(self, owner: Address, wanted: SettleBox) -> None:
         raise NotImplementedError
 

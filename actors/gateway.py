@@ -109,7 +109,7 @@ class Gateway(Custody):
             self._sweep_in(entry.ticket, SWEEP_S + entry.ticket % SWEEP_SPREAD)
             self._begin_looking(entry)
         else:
-            self._attached.drop(entry.ticket)
+            self._drop(entry)
             error = ended.error or BrokerError("the broker will not attach this mailbox")
             wanted = entry.wanted
             self.tell(entry.owner, BoxRefused(wanted.box, wanted.life, error))
@@ -128,7 +128,7 @@ class Gateway(Custody):
         self._work("release", entry, until_taken(release, "release"))
 
     def _on_released(self, entry: Entry, ended: EffectEnded) -> None:
-        self._attached.drop(entry.ticket)
+        self._drop(entry)
         self._strays.forget(entry.wanted.mailbox)
         if not entry.over:
             self.tell(entry.owner, BoxReleased(entry.wanted.box, entry.ticket))
@@ -142,7 +142,7 @@ class Gateway(Custody):
         owner = wanted.owner
         for entry in self._attached.of(owner):
             entry.over = entry.forsaken = True
-            self._attached.drop(entry.ticket)
+            self._drop(entry)
             self._strays.forget(entry.wanted.mailbox)
             if entry.answered.is_set():
                 self._abandon(entry)
@@ -198,7 +198,7 @@ class Gateway(Custody):
     def _on_over(self, clearing: Clearing, ended: EffectEnded) -> None:
         """What is still held has no verdict: it goes back in the order it came."""
         for entry in clearing.stale:
-            self._attached.drop(entry.ticket)
+            self._drop(entry)
         owner, life = clearing.owner, clearing.life
         mine = (h for h in self._in_flight.values() if h.owner == owner and h.life < life)
         clearing.held.extend(mine)

@@ -116,11 +116,8 @@ async def _boot(fleet: Fleet) -> None:
 
 
 async def _befall(fleet: Fleet, trouble: Trouble, faults_s: float) -> None:
-    begun = fleet.world.now
-    for decision in fleet.plan.decisions:
-        await asyncio.sleep(max(0.0, begun + decision.t - fleet.world.now))
-        trouble.befall(decision)
-    await asyncio.sleep(max(0.0, begun + faults_s - fleet.world.now))
+    trouble.begin(fleet.plan.decisions)
+    await asyncio.sleep(faults_s)
 
 
 def _outcome(fleet: Fleet, turns: int) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -30,6 +30,19 @@ class Trouble:
         self._silent_since = 0.0
         self._brakes: dict[tuple[str, str], Host] = {}
         self.healed = False
+
+    def begin(self, decisions: Iterable[Decision]) -> None:
+        """From now on each befalls at its time."""
+        self._next(iter(decisions), self.world.now)
+
+    def _next(self, left: Iterator[Decision], begun: float) -> None:
+        decision = next(left, None)
+        if decision is not None:
+            self.world.call_at(begun + decision.t, self._one, decision, left, begun)
+
+    def _one(self, decision: Decision, left: Iterator[Decision], begun: float) -> None:
+        self.befall(decision)
+        self._next(left, begun)
 
     def befall(self, decision: Decision) -> None:
         """It happens now."""

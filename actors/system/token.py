@@ -50,11 +50,15 @@ class Timer(Token):
         super().__init__(cell)
         self.name = name
         self.message = message
-        self.handle = cell.base.loop.call_later(max(0.0, after_s), self._due)
+        base, wait_s = cell.base, max(0.0, after_s)
+        self.handle = base.loop.call_later(wait_s, self._due, context=base.context)
 
     def _due(self) -> None:
         if self.live:
-            self.cell.enqueue(self, self.cell.address)
+            self.cell.base.called_by_loop(self._enqueue, self.cell)
+
+    def _enqueue(self, cell: RunningCell) -> None:
+        cell.enqueue(self, cell.address)
 
     def unwrap(self) -> object:
         self.live = False
