@@ -10,7 +10,7 @@ from actors.fleet_messages import MoveSeat
 from actors.holding import ORDERED, UNPREPARED
 from actors.machines.fleet_view import FleetView, Standing
 from actors.machines.placement import ANYWHERE, Board, Demand, Member, Place, may_work
-from actors.tenure import resource_of
+from actors.tenure import SEAT, Lease, resource_of
 
 STAND_BACK_S_A_SEAT: Final = 0.02
 """Of a node that died with a thousand seats each of its heirs needs a while for its own share."""
@@ -47,13 +47,10 @@ class Outlook:
             self._free_since.pop(opening.handle, None)
             waits = False
         else:
-            since = self._free_since.setdefault(opening.handle, now)
-            stand_back_s = self._spec.timing.stand_back_s + STAND_BACK_S_A_SEAT * len(
-                self._free_since
-            )
-            waits = now - since >= stand_back_s
+            anybodys_at = self._anybodys_at(opening.handle, now)
+            waits = now >= anybodys_at
             if not waits:
-                self.changes_at = min(self.changes_at, since + stand_back_s)
+                self.changes_at = min(self.changes_at, anybodys_at)
         return Place(
             handle=opening.handle,
             demand=opening.demand,
@@ -63,6 +60,21 @@ class Outlook:
             waits=waits,
             avoid=row.about.get(UNPREPARED, "") if row else "",
         )
+
+    def _anybodys_at(self, handle: str, now: float) -> float:
+        since = self._free_since.setdefault(handle, now)
+        by_number_s = STAND_BACK_S_A_SEAT * len(self._free_since)
+        return since + self._spec.timing.stand_back_s + by_number_s
+
+    def left_alone_s(self, lease: Lease, now: float) -> float:
+        """For how long a seat that was let go of is another's, who lives, to take: no look at the
+        whole would give it to anybody else before."""
+        meant = lease.preferred if lease.released else ""
+        if meant in ("", self._spec.node, lease.about.get(UNPREPARED)):
+            return 0.0
+        if not self._view.is_live(meant, now):
+            return 0.0
+        return max(0.0, self._anybodys_at(lease.resource.removeprefix(SEAT), now) - now)
 
     def unadopted(
         self, openings: Sequence[Opening], working: Collection[str], now: float

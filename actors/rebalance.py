@@ -137,7 +137,7 @@ class PlacementSupervisor(Actor):
         if not self._waves.idle:
             self._note_for_waves(lease, now)
         if not self._take_meant(lease, now) and self._bears_on_us(lease, now):
-            self._soon(0.0)
+            self._soon(self._left_alone_s(lease, now))
 
     def _bears_on_us(self, lease: Lease, now: float) -> bool:
         """A seat that somebody took leaves nothing to do before the next sweep, and whoever
@@ -145,6 +145,14 @@ class PlacementSupervisor(Actor):
         if lease.resource.startswith(NODE):
             return True
         return not self._leaving and not self._view.holder(lease.resource, now)
+
+    def _left_alone_s(self, lease: Lease, now: float) -> float:
+        """A seat that is on its way to another node is nobody else's for a while."""
+        handle = lease.resource.removeprefix(SEAT)
+        if handle not in self._demands:
+            return 0.0
+        not_before_s = self._not_before.get(handle, now) - now
+        return max(not_before_s, self._outlook.left_alone_s(lease, now))
 
     def _take_meant(self, lease: Lease, now: float) -> bool:
         """Whether this is a seat that was let go of for us, and that we take: at once, without a
@@ -209,8 +217,16 @@ class PlacementSupervisor(Actor):
         pause_s = self._spec.timing.ttl_s if gone.reason in _STAND_BACK else RETAKE_S
         self._not_before[gone.handle] = self.clock.monotonic() + pause_s
         self._outrun[resource_of(gone.handle)] = gone.outrun
-        self._soon(RETAKE_S)
+        self._look_after(gone)
         self._report_settled()
+
+    def _look_after(self, gone: SeatGone) -> None:
+        """What we let go of is looked at when its row is heard, and that says whom it is for."""
+        row = self._view.row(resource_of(gone.handle))
+        if not gone.voluntary or row is None:
+            self._soon(RETAKE_S)
+        elif row.released:
+            self._soon(self._left_alone_s(row, self.clock.monotonic()))
 
     @handles(SeatThere)
     def on_there(self, there: SeatThere, sender: Address) -> None:
