@@ -42,6 +42,7 @@ from actors.machines.placement import Demand, GiveUp, Member, Moves, may_work
 from actors.machines.waves import Waves
 from actors.outlook import Outlook
 from actors.ports import BrokerError
+from actors.setbacks import RETAKE_S, Setbacks
 from actors.system import Actor, Address, EffectEnded, handles
 from actors.tenure import NODE, SEAT, WORKER, Lease, Session, Watch, resource_of
 
@@ -51,9 +52,6 @@ PASS_S_A_SEAT: Final = 20e-6
 rows come one by one while they are claimed."""
 
 WATCH_AGAIN_S: Final = 1.0
-
-RETAKE_S: Final = 0.1
-"""How long a seat that was claimed in vain is left alone: by then its new row has been heard."""
 
 log = structlog.get_logger(__name__)
 
@@ -98,8 +96,7 @@ class PlacementSupervisor(Actor):
         self._coming: dict[str, None] = {}
         self._settler: Address | None = None
         self._passed = False
-        self._not_before: dict[str, float] = {}
-        self._outrun: dict[str, int] = {}
+        self._setbacks = Setbacks(spec.timing.ttl_s)
         self._ending: dict[str, int] = {}
         self._unplaceable: tuple[str, ...] = ()
         self._may_shed = spec.shed_limit
@@ -133,7 +130,7 @@ class PlacementSupervisor(Actor):
         now, lease = self.clock.monotonic(), heard.lease
         if not self._view.saw(lease, now):
             return
-        self._outrun.pop(lease.resource, None)
+        self._setbacks.heard(lease)
         if not self._waves.idle:
             self._note_for_waves(lease, now)
         if not self._take_meant(lease, now) and self._bears_on_us(lease, now):
@@ -151,8 +148,7 @@ class PlacementSupervisor(Actor):
         handle = lease.resource.removeprefix(SEAT)
         if handle not in self._demands:
             return 0.0
-        not_before_s = self._not_before.get(handle, now) - now
-        return max(not_before_s, self._outlook.left_alone_s(lease, now))
+        return max(self._setbacks.pause_s(handle, now), self._outlook.left_alone_s(lease, now))
 
     def _take_meant(self, lease: Lease, now: float) -> bool:
         """Whether this is a seat that was let go of for us, and that we take: at once, without a
@@ -214,19 +210,13 @@ class PlacementSupervisor(Actor):
         self._working.pop(gone.handle, None)
         self._letting_go.pop(gone.handle, None)
         self._coming.pop(gone.handle, None)
-        pause_s = self._spec.timing.ttl_s if gone.reason in _STAND_BACK else RETAKE_S
-        self._not_before[gone.handle] = self.clock.monotonic() + pause_s
-        self._outrun[resource_of(gone.handle)] = gone.outrun
-        self._look_after(gone)
-        self._report_settled()
-
-    def _look_after(self, gone: SeatGone) -> None:
-        """What we let go of is looked at when its row is heard, and that says whom it is for."""
-        row = self._view.row(resource_of(gone.handle))
+        now, row = self.clock.monotonic(), self._view.row(resource_of(gone.handle))
+        self._setbacks.met(gone, now)
         if not gone.voluntary or row is None:
             self._soon(RETAKE_S)
-        elif row.released:
-            self._soon(self._left_alone_s(row, self.clock.monotonic()))
+        elif row.released:  # else its row is heard soon, and says whom it is for
+            self._soon(self._left_alone_s(row, now))
+        self._report_settled()
 
     @handles(SeatThere)
     def on_there(self, there: SeatThere, sender: Address) -> None:
@@ -389,12 +379,12 @@ class PlacementSupervisor(Actor):
 
     def _take(self, handle: str, now: float) -> bool:
         """Whether it is being taken; not if it is already, or was in vain a moment ago."""
-        if handle in self._working or self._not_before.get(handle, now) > now:
+        if handle in self._working or self._setbacks.pause_s(handle, now) > 0:
             return False
         resource = resource_of(handle)
         row = self._view.row(resource)
-        if self._outrun.get(resource) == (row.revision if row else 0):
-            return False  # by a row that is still on its way to us
+        if self._setbacks.outrun(resource, row):
+            return False
         self._working[handle] = self._coming[handle] = None
         self.tell(self._seats, TakeSeat(handle, row, self._view.died(resource)))
         return True
@@ -402,7 +392,3 @@ class PlacementSupervisor(Actor):
     def _give_up(self, wanted: GiveUpSeat) -> None:
         self._letting_go[wanted.handle] = None
         self.tell(self._seats, wanted)
-
-
-_STAND_BACK: Final = frozenset({"it could not be established", "the completion was refused"})
-"""Reasons after which a seat is left alone for a TTL: trying at once would end the same."""

@@ -115,9 +115,10 @@ _RATES: Final[Mapping[str, tuple[float, Mapping[Profile, float]]]] = {
 
 KINDS: Final = tuple(_RATES)
 
-MOVES: Final = 3000
-"""Of the profile `moves`: that of `lease`, and ten times a second an operator who moves a seat. It
-meets the most hand-offs in a minute of computing."""
+MOVES: Final = 6000
+"""Of the profile `moves`: that of `lease`, and twenty times a second an operator who moves a seat.
+It meets the most hand-offs in a minute of computing: more orders than that are in vain, because
+the seat is on its way already."""
 
 
 def plan(seed: int, profile: Profile = "swarm", *, faults_s: float = FAULTS_S) -> Plan:

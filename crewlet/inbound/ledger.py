@@ -41,7 +41,10 @@ class Ledger:
     async def worked(self, seat: str, event_ids: Sequence[str]) -> dict[str, Worked]:
         """The rows of those ids that a turn finished. Unreadable: none of them."""
         try:
-            rows = await asyncio.gather(*(self._row(seat, event_id) for event_id in event_ids))
+            if len(event_ids) == 1:  # nearly always, and one alone needs no task
+                rows = [await self._row(seat, event_ids[0])]
+            else:
+                rows = await asyncio.gather(*(self._row(seat, id) for id in event_ids))
         except StoreUnavailable as error:
             log.warning("ledger_unreadable", seat=seat, error=str(error))
             return {}

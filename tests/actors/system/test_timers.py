@@ -58,6 +58,21 @@ def test_the_same_name_replaces():
     assert diary == ["started", "second", "other", "stopped"]
 
 
+def test_what_a_timer_says_is_handled_in_the_turn_of_the_loop_that_it_fires_in():
+    """Not behind all that has become ready meanwhile."""
+    diary: list[object] = []
+
+    async def play(system: AsyncioSystemBase) -> None:
+        loop = asyncio.get_running_loop()
+        system.tell(system.spawn(Diary, diary), Do(lambda actor: actor.timer("t", 1, Say("told"))))
+        await asyncio.sleep(0.5)
+        loop.call_later(0.5, diary.append, "the loop's next")
+        await asyncio.sleep(1)
+
+    stage(play, shuffle=False)
+    assert diary == ["started", "told", "the loop's next", "stopped"]
+
+
 def test_a_due_timer_that_waits_in_the_mailbox_can_be_withdrawn_or_replaced():
     diary: list[object] = []
 
