@@ -124,13 +124,16 @@ def outage_text(outage: Outage) -> str:
     return f"{since} ({outage.reason}); next try {next_at}"
 
 
-def box_state(box: BoxState) -> str:
-    """How one box stands, as a word and what is in its way."""
+def box_state(box: BoxState, *, turn: bool = False) -> str:
+    """How one box stands, as a word and what is in its way. `turn`: one of its seat runs, without
+    which an inbox that has mail in hand waits for one."""
     if not box.attached:
         return box.state
     if brakes := brakes_of(box):
         return f"resting ({', '.join(brakes)})"
-    return "waiting for a slot" if box.running else {"pulling": "idle"}.get(box.state, box.state)
+    if box.running:
+        return "waiting for a slot" if box.box == INBOX and not turn else "working"
+    return {"pulling": "idle"}.get(box.state, box.state)
 
 
 def brakes_of(box: BoxState) -> list[str]:

@@ -340,6 +340,8 @@ def test_what_is_inside_a_node_is_shown_while_a_turn_runs() -> None:
         assert tree["turn of inbox"]["effects"] == 1
         boxes = {(row["consumer"], row["box"]): row for row in await node.ask("consumer.ls")}
         assert boxes["dev", "inbox"]["running"] == running["conversation"]
+        assert boxes["dev", "inbox"]["state"] == "working"
+        assert (await node.one("seat.show", handle="dev"))["inbox"] == "working"
         assert boxes["router", "inbound"]["state"] == boxes["ops", "inbox"]["state"] == "idle"
         top = await node.one("top")
         assert (top["running"], top["in_flight"]) == (1, 1)

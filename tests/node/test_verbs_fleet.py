@@ -18,10 +18,10 @@ from tests.node.operated import Operated, Row, on_nodes
 
 
 def owner(*nodes: Operated) -> tuple[Operated, Operated]:
-    """Who works dev, and the other one."""
-    first, second = nodes
-    mine = first.node.fleet.owner_of("dev") == first.node.node_id
-    return (first, second) if mine else (second, first)
+    """Who works dev, and one that does not."""
+    at = nodes[0].node.fleet.owner_of("dev")
+    mine = next(node for node in nodes if node.node.node_id == at)
+    return mine, next(node for node in nodes if node is not mine)
 
 
 async def recorded(node: Operated, verb: str) -> list[tuple[str, str, str]]:
@@ -152,9 +152,33 @@ def test_why_is_answered_where_the_owner_of_the_seat_is_silent() -> None:
         assert [reason["code"] for reason in more] == ["mail"]
         shown = await other.one("seat.show", handle="dev")
         assert shown["state"] == f"on {mine.node.node_id}, which is silent"
-        assert (await other.refused("seat.hold", handle="dev")).code == "no_node"
+        failure = await other.refused("seat.hold", handle="dev")
+        assert failure.code == "no_node"
+        assert failure.message.startswith(f"dev is worked on {mine.node.node_id}: no node")
 
     on_nodes(test, "n1", "n2")
+
+
+def test_who_asks_by_way_of_a_node_hears_which_one_was_silent() -> None:
+    """The one that was named has to give up before the one that waits for it does."""
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        third = next(node for node in nodes if node not in (mine, other))
+        await mine.desk.stop()
+
+        async def never(_: bytes) -> bytes:
+            await asyncio.Event().wait()
+            return b""
+
+        await mine.node.broker.serve(topics.node_control(mine.node.node_id), never)
+        args, named = {"handle": "dev"}, other.node.node_id
+        failure = await third.refused("on", node=named, verb="seat.hold", args=args)
+        assert failure.code == "no_answer"
+        assert f"{mine.node.node_id} did not answer within 12 s" in failure.message
+        assert (await third.ask("on", node=named, verb="why", args=args))[0]["code"] == "silent"
+
+    on_nodes(test, "n1", "n2", "n3")
 
 
 def test_a_seat_whose_node_is_silent_can_be_paused_and_resumed() -> None:

@@ -137,9 +137,9 @@ class Desk:
                     async for row in rows:
                         yield row
                 return
-            except Unheard:
+            except Unheard as silent:
                 if not operation.or_here:
-                    raise
+                    raise _about(silent, operation, node, args) from None
         async with contextlib.aclosing(self._here(name, args, caller)) as rows:
             async for row in rows:
                 yield row
@@ -297,6 +297,14 @@ def explained(error: Exception) -> Failure | None:
     if isinstance(error, TimeoutError):
         return Failure("busy", "the node did not come to it in time; look before you say it again")
     return None
+
+
+def _about(silent: Unheard, operation: AnyOperation, node: str, args: Any) -> Unheard:
+    """Nobody who named a seat knows why a node is spoken of."""
+    if operation.where != "owner":
+        return silent
+    told = silent.failure
+    return Unheard(told.code, f"{args.handle} is worked on {node}: {told.message}", told.exit)
 
 
 def _failure(error: Exception) -> Failure:

@@ -121,7 +121,7 @@ class InsideVerbs:
         for name in [ROUTER, *(seat.handle for seat in self._node.company.agents())]:
             described = await self._node.runtime.describe(name)
             for box in described.boxes if described is not None else ():
-                yield _consumer_row(name, box)
+                yield self._consumer_row(name, box)
 
     async def in_flight(self, _: Nothing, caller: Caller) -> Rows:
         """What this node was handed and has not settled, by mailbox and age."""
@@ -154,7 +154,20 @@ class InsideVerbs:
         if signal is not None:
             await self._node.runtime.brake(args.consumer, name, signal)
         box = box_of(await consumer(self._node, args.consumer), name)
-        yield _consumer_row(args.consumer, box)
+        yield self._consumer_row(args.consumer, box)
+
+    def _consumer_row(self, name: str, box: BoxState) -> dict[str, Any]:
+        turn = self._node.turns.running(name) is not None
+        return {
+            "consumer": name,
+            "box": box.box,
+            "state": box_state(box, turn=turn),
+            "machine": box.state,
+            "attached": box.attached,
+            "brakes": brakes_of(box),
+            "held": box.held,
+            "running": box.running,
+        }
 
 
 def _signal(args: Tell) -> signals.Brake | None:
@@ -172,19 +185,6 @@ def _signal(args: Tell) -> signals.Brake | None:
             if args.reason in LIFTED_BY:
                 raise Refused("not_so", LIFTED_BY[args.reason].format(handle=args.consumer))
             return signals.Lift(args.reason)
-
-
-def _consumer_row(name: str, box: BoxState) -> dict[str, Any]:
-    return {
-        "consumer": name,
-        "box": box.box,
-        "state": box_state(box),
-        "machine": box.state,
-        "attached": box.attached,
-        "brakes": brakes_of(box),
-        "held": box.held,
-        "running": box.running,
-    }
 
 
 def _walk(actors: tuple[Snapshot, ...] | Any, depth: int) -> Iterator[tuple[int, Snapshot]]:

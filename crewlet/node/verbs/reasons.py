@@ -184,9 +184,11 @@ def _retries(facts: Facts) -> Iterator[Reason]:
     box = facts.box
     resting = box is not None and not box.running and facts.turn is None
     if facts.mail is not None and resting:  # else what is out may be in hand by now
-        failed = facts.mail.in_flight - facts.in_hand
-        if failed > 0:
-            yield Reason("retry", f"{failed} of its messages failed, and wait for the next try")
+        tried = facts.mail.in_flight - facts.in_hand
+        if tried == 1:
+            yield Reason("retry", "1 message was tried before, and waits for another try")
+        elif tried > 1:
+            yield Reason("retry", f"{tried} messages were tried before, and wait for another try")
 
 
 def _working(facts: Facts) -> Iterator[Reason]:

@@ -98,6 +98,7 @@ class SeatVerbs:
         boxes = {} if described is None else {box.box: box for box in described.boxes}
         pause = await self._node.pauses.of(args.handle)
         row = await seat_row(self._node, seat)
+        turn = self._node.turns.running(args.handle) is not None
         owner = row["owner"] or self._node.node_id
         silent = {} if owner == self._node.node_id else {"state": f"on {owner}, which is silent"}
         yield {
@@ -108,7 +109,7 @@ class SeatVerbs:
             "holds": boxes[INBOX].holds if INBOX in boxes else (),
             "paused_by": pause.by if pause else None,
             "paused_at": pause.at if pause else None,
-            **{name: box_state(box) for name, box in boxes.items()},
+            **{name: box_state(box, turn=turn) for name, box in boxes.items()},
         }
 
     # -- brakes -----------------------------------------------------------------------
