@@ -49,6 +49,7 @@ class Drills:
         await self._command()
         await self._mailboxes()
         await self._excuses_run_out()
+        await self._patiently()
 
     async def tick(self) -> None:
         """Twice a second, for as long as it is not cancelled."""
@@ -68,10 +69,20 @@ class Drills:
                 return
         if any(self._left(seat) for seat in fleet.site.seats):
             await asyncio.sleep(BACKLOG_S)
+        await self._patiently()
         for seat in fleet.site.seats:
             if left := self._left(seat):
                 which = f"{len(left)} messages wait, {left[0]} the first"
                 fleet.fail("L4", f"{seat}: {which}, {DRAIN_S:g} s after the last fault")
+
+    async def _patiently(self) -> None:
+        """L4 is a minute and the time that the backlog takes."""
+        fleet = self.fleet
+        until = fleet.world.now + fleet.site.patience_s()
+        while any(self._left(seat) for seat in fleet.site.seats):
+            if fleet.world.now >= until:
+                return
+            await asyncio.sleep(TICK_S)
 
     def _left(self, seat: str) -> list[int]:
         """But for what has an excuse: that runs out by itself."""

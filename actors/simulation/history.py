@@ -69,6 +69,7 @@ KINDS: Final = {
     "fault": "something was done to `node` or to all: `code`",
     "calm": "faults are over",
     "drill": "in the calm, `code` begins",
+    "over": "nothing more happens: what is left is judged",
     "note": "anything else worth a line in a trace",
 }
 

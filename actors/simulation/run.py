@@ -98,6 +98,7 @@ async def _play(fleet: Fleet, faults_s: float) -> None:
     ticking.cancel()
     for task in publishing:
         task.cancel()
+    fleet.history.add("over")
     audit = fleet.site.audit()
     for checker in fleet.checkers:
         checker.end(audit)

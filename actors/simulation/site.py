@@ -82,6 +82,10 @@ class Site(Protocol):
     def left(self, seat: str) -> Sequence[int]:
         """The positions of the seat's mail that is still there, handed out or not."""
 
+    def patience_s(self) -> float:
+        """How long what is left may take beyond the time of the drills: where turns are long,
+        their number times that."""
+
     def calm(self) -> None:
         """Handlers behave from now on."""
 

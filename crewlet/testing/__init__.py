@@ -9,12 +9,14 @@
 
     run_virtual(main)      # an hour of backoff takes no time, and equal seeds are equal runs
 
-`crewlet.testing.conformance` certifies a broker of your own.
+`simulate(company, handler, seeds=range(20))` plays a company of your own on a fleet that fails
+(`crewlet.testing.simulation`); `crewlet.testing.conformance` certifies a broker of your own.
 """
 
 from actors.system.virtual import run_virtual
 from crewlet.broker.memory import MemoryBroker
 from crewlet.broker.memory_client import MemoryClient
+from crewlet.testing.simulation import simulate
 from crewlet.testing.twin import TwinHarness
 
-__all__ = ["MemoryBroker", "MemoryClient", "TwinHarness", "run_virtual"]
+__all__ = ["MemoryBroker", "MemoryClient", "TwinHarness", "run_virtual", "simulate"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -44,6 +45,22 @@ def test_the_image_has_an_init_in_front_and_a_time_to_stop() -> None:
     bound_s = load_node_settings(folder / "node.yaml", env={}).drain_timeout_s
     said = re.findall(r"--stop-timeout (\d+)", (folder / "README.md").read_text())
     assert said and all(int(stop_s) >= bound_s + 10 for stop_s in said)
+
+
+def test_the_simulation_example_finds_what_it_says() -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLES / "simulate.py")],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    found, kept, unseen = run.stdout.splitlines()
+    assert "one comment each at " in found and "the same comment twice" in found
+    assert kept.endswith("each comment once") and unseen.startswith("not met")
 
 
 def test_the_embedding_example_runs() -> None:

@@ -185,18 +185,25 @@ class Liveness(Checker):
                 self.fail(awaited.invariant, awaited.text)
         if self.calm is not None:
             for place, excuse in self.excuses.run_out(now, self.calm):
+                if self._in_hand(place, alive):  # of one whose turns take their time
+                    continue
                 self.fail("L4", f"{place[0]} {place[1]} is in nobody's hands still ({excuse})")
         orphans: dict[tuple[str, int], float] = {}
         for place in out:
             holder, since = self._holder.get(place[0], ("", now))
-            owner, landed = self._landed.get(place, ("", False))
             if place in self.excuses:
                 continue
-            if holder and alive.get(holder) and not (landed and owner == holder):
+            if holder and alive.get(holder) and not self._in_hand(place, alive):
                 orphans[place] = self._orphans.get(place, max(now, since))
                 calm = (self.calm or 0.0) + self.rules.lost_s
                 self._judge(place, now, max(orphans[place], since, calm))
         self._orphans = orphans
+
+    def _in_hand(self, place: tuple[str, int], alive: Mapping[str, bool]) -> bool:
+        """Whoever holds the seat has it, and lives."""
+        holder, _ = self._holder.get(place[0], ("", 0.0))
+        owner, landed = self._landed.get(place, ("", False))
+        return landed and owner == holder and bool(alive.get(holder))
 
     def _judge(self, place: tuple[str, int], now: float, since: float) -> None:
         if self.calm is not None and now - since > self.rules.reclaim_s + SLACK_S:

@@ -3,16 +3,16 @@ dispatch."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from actors.delivery import BatchOptions, Letter, Mailbox, Outcome, Partition, Partly
+from actors.delivery import BUDGET, BatchOptions, Letter, Mailbox, Outcome, Partition, Partly
 from actors.ports import Consumed
 from actors.seat import SeatSpec
 from actors.simulation.fleet import Fleet
+from actors.simulation.history import Record
 from actors.simulation.host import Host
 from actors.simulation.site import Posting
 from actors.system.clock import EPOCH
@@ -23,7 +23,8 @@ from crewlet.company import Company, Seat
 from crewlet.events import Event, Trace, encode
 from crewlet.events import catalogue as types
 from crewlet.events.types import TaskAssigned
-from crewlet.handlers.outcomes import outcome_of, raised
+from crewlet.handlers.callable import CallableHandler
+from crewlet.handlers.handler import Handler
 from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.followers import Followers
 from crewlet.inbound.ledger import Ledger
@@ -34,28 +35,61 @@ from crewlet.inbound.services import Services
 from crewlet.inbound.work import AtWork
 from crewlet.queue import Publisher
 from crewlet.runs.runs import Runs
+from crewlet.testing.simulated.failures import Failures, missing
 from crewlet.testing.simulated.site import HURRIED, TwinSite, ack, obeying, plain
 from crewlet.testing.simulated.store import LinkedStore
+from crewlet.turn import Nak, Suspend, Turn, Unavailable
 from crewlet.turn import Outcome as Answered
-from crewlet.turn import Turn
 
 Answer = Callable[[Turn], Any]
 """The handler under test: a function of a turn, async or not. It may not start threads."""
 
-TURN_TIMEOUT_S = 60.0
+TURN_TIMEOUT_S: Final = 60.0
+
+ELSEWHERE: Final = (Suspend, Unavailable)
+"""Outcomes that a run or a provider outside has to end: a simulated fleet has neither."""
+
+HANDLER: Final = "handler"
+"""What is broken where a handler asks for what can't be simulated."""
 
 
 class CompanySite(TwinSite):
-    """`texts` is what people ask of the seats: one of them is the body of each message."""
+    """`texts` is what people ask of the seats: one of them is the body of each message. `failures`
+    takes why its turns failed."""
 
     def __init__(
-        self, fleet: Fleet, company: Company, handler: Answer, texts: Sequence[str]
+        self,
+        fleet: Fleet,
+        company: Company,
+        handler: Answer,
+        texts: Sequence[str],
+        failures: Failures,
     ) -> None:
         super().__init__(fleet, [seat.handle for seat in company.agents()])
         self._company = company
-        self._handler = handler
+        self._body = Body(fleet, handler, failures)
+        self._failures = failures
         self._texts = texts
         self._by_handle: Mapping[str, Seat] = {seat.handle: seat for seat in company.agents()}
+        self._begun: dict[tuple[str, str, int], float] = {}
+        self._longest_s = 0.0
+        self._failed = False
+        fleet.history.hear(self._on_turn, ("turn_start", "turn_end"))
+
+    def _on_turn(self, record: Record) -> None:
+        at = record.seat, record.node, record.inc
+        if record.kind == "turn_start":
+            self._begun[at] = record.t
+            return
+        self._longest_s = max(self._longest_s, record.t - self._begun.pop(at, record.t))
+        self._failed = self._failed or record.code == "nak"
+
+    def patience_s(self) -> float:
+        """What is left, at the handler's own pace, and to the last delivery where it fails."""
+        waiting = max(len(self.left(seat)) for seat in self.seats)
+        running = max((self.fleet.world.now - begun for begun in self._begun.values()), default=0.0)
+        turn_s = min(max(self._longest_s, running), TURN_TIMEOUT_S) + HURRIED.longest_s
+        return waiting * turn_s * (BUDGET if self._failed else 1)
 
     def body(self, posting: Posting) -> bytes:
         """A task for the seat, with the key and the timestamp of the workload."""
@@ -86,7 +120,8 @@ class CompanySite(TwinSite):
             outages=Outages(brakes, queue, host.clock),
             runs=Runs(store, queue, ledger, brakes, host.clock, host.name),
         )
-        turn = FullTurn(host, seat, store, self._handler, self.seat_of)
+        handler = CallableHandler(self._body, TURN_TIMEOUT_S)
+        turn = FullTurn(host, seat, store, handler, self.seat_of, self._failures)
         at_work = AtWork(self._by_handle[seat], turn.handle, TURN_TIMEOUT_S)
         dispatch = Dispatch(lambda: at_work, services)
         turn.dispatched = dispatch.run
@@ -111,6 +146,35 @@ class _Unbraked:
         return False
 
 
+class Body:
+    """The handler under test, as an async function: what it lets out is written down, and what
+    no simulated process has ends the run."""
+
+    def __init__(self, fleet: Fleet, handler: Answer, failures: Failures) -> None:
+        self._fleet = fleet
+        self._handler = handler
+        self._failures = failures
+
+    async def __call__(self, turn: Turn) -> object:
+        try:
+            answer = self._handler(turn)
+            answer = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:
+            self._failures.let_out(error)
+            if name := missing(error):
+                self._fleet.fail(
+                    HANDLER, f"it called loop.{name}: a simulated process has no threads, sockets "
+                    "or child processes; `await asyncio.sleep(...)` stands for what they take",
+                )  # fmt: skip
+            raise
+        if isinstance(answer, ELSEWHERE):
+            self._fleet.fail(
+                HANDLER, f"it returned {type(answer).__name__}: nothing here would end that; have "
+                "it return something else in a simulation",
+            )  # fmt: skip
+        return answer
+
+
 class FullTurn:
     """The dispatch of one seat in one process, written down as it goes."""
 
@@ -119,8 +183,9 @@ class FullTurn:
         host: Host,
         seat: str,
         store: LinkedStore,
-        handler: Answer,
+        handler: Handler,
         seat_of: Callable[[Mailbox], str],
+        failures: Failures,
     ) -> None:
         self.dispatched: Callable[[Partition], Awaitable[Outcome | Partly]]
         self._host = host
@@ -129,6 +194,7 @@ class FullTurn:
         self._store = store
         self._handler = handler
         self._seat_of = seat_of
+        self._failures = failures
         self._letters: dict[str, Letter] = {}
         self._partition: Partition
         self._asked = 0.0
@@ -144,8 +210,9 @@ class FullTurn:
             outcome = await self.dispatched(partition)
             rest = outcome.rest if isinstance(outcome, Partly) else outcome
             code = type(rest).__name__.lower()
-            if isinstance(outcome, Partly) or not self._running:
-                self._skipped(outcome)
+            if not self._running:
+                done = outcome.done if isinstance(outcome, Partly) else tuple(self._letters)
+                self._skipped(done)
         except Fenced:
             code = "fenced"
             raise
@@ -154,33 +221,37 @@ class FullTurn:
                 self._note("turn_end", code=code)
         return outcome
 
-    def _skipped(self, outcome: Outcome | Partly) -> None:
-        done = outcome.done if isinstance(outcome, Partly) else tuple(self._letters)
-        for letter in (self._letters[id] for id in done if id in self._letters):
-            self._write("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position)
+    def _skipped(self, ids: Iterable[str]) -> None:
+        """No turn runs for these: the ledger has them, or one turn is for several of them."""
+        for letter in (self._letters[id] for id in ids if id in self._letters):
+            self._write("skip", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
+                        sent=_stamp(letter))  # fmt: skip
 
     async def handle(self, turn: Turn) -> Answered:
         """What the dispatch believes to be the seat's handler."""
         self._running = True
+        working = {event.id for event in turn.events}
+        self._skipped(id for id in self._letters if id not in working)
         self._note("turn_start", key=self._partition.key, pos=len(turn.events), sent=self._asked)
         unread = self._store.unread > self._unread
         for event in turn.events:
             letter = self._letters[event.id]
             of = "unread" if unread else self._seat_of(letter.delivery.mailbox)
-            stamp = round((letter.timestamp or 0.0) - EPOCH.timestamp(), 6)
             self._write(
                 "turn_letter", seat=self._seat, msg=letter.id, seq=letter.delivery.position,
-                dc=letter.delivery.count or 0, sent=stamp, code=of,
+                dc=letter.delivery.count or 0, sent=_stamp(letter), code=of,
             )  # fmt: skip
-        try:
-            answer = self._handler(turn)
-            return outcome_of(await answer if inspect.isawaitable(answer) else answer)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            return raised(error)
+        outcome = await self._handler(turn)
+        if isinstance(outcome, Nak):
+            self._failures.failed(outcome.reason)
+        return outcome
 
     def _note(self, kind: str, **fields: object) -> None:
         fence = self._partition.fence
         revision = fence.revision if fence else 0
         self._write(kind, seat=self._seat, fence=revision, **fields)
+
+
+def _stamp(letter: Letter) -> float:
+    """Its timestamp, in seconds of the world."""
+    return round((letter.timestamp or 0.0) - EPOCH.timestamp(), 6)

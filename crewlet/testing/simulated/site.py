@@ -210,6 +210,9 @@ class TwinSite:
         stuck = {position for position, held in box._held.items() if held.stuck}
         return sorted(box.positions - stuck)
 
+    def patience_s(self) -> float:
+        return 0.0
+
     def calm(self) -> None:
         self.temper.calm = True
 
