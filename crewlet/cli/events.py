@@ -39,7 +39,13 @@ COLUMNS: Final = (
     metavar="N",
     help="How many past events first; 20, or none with --follow.",
 )
-@click.option("--type", "kind", default="*", metavar="GLOB", help="Only types that match.")
+@click.option(
+    "--type",
+    "kind",
+    default="*",
+    metavar="GLOB",
+    help="Only this type, or those that match; of a pattern, among the newest 1,000.",
+)
 @node_option
 @output_option
 def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -> None:

@@ -437,6 +437,31 @@ def test_a_drain_and_a_label_say_how_the_node_stands() -> None:
     on_nodes(test)
 
 
+def test_the_last_events_of_a_type_are_shown_however_many_others_came_since() -> None:
+    async def test(node: Operated) -> None:
+        await node.one("seat.hold", handle="dev")
+        await node.one("seat.release", handle="dev")
+        for _ in range(30):
+            await node.node.send("ops", "hello")
+            await asyncio.sleep(1)
+        await node.node.queue.flush(5)
+        for type, wanted in (
+            ("operator_acted", ["seat.hold", "seat.release"]),
+            ("operator_*", ["seat.hold", "seat.release"]),
+            ("op?rator_acte[d]", ["seat.hold", "seat.release"]),
+            ("operator", []),
+            ("no such type", []),
+            ("", []),
+        ):
+            rows = await node.ask("events", last=2, type=type)
+            assert [row["verb"] for row in rows] == wanted
+        (row,) = await node.ask("events", last=1, type="operator_acted")
+        assert row["verb"] == "seat.release"
+        assert len(await node.ask("events", last=7)) == 7
+
+    on_nodes(test)
+
+
 def test_why_says_of_each_node_why_it_may_not_work_a_seat_that_nobody_works() -> None:
     async def test(node: Operated) -> None:
         await node.one("node.drain")

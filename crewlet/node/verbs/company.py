@@ -25,6 +25,9 @@ BACKLOG: Final = 10_000
 """Events that wait for a slow follower before it misses some: it can hold up nobody else."""
 
 
+SCANNED: Final = 1_000
+
+
 class Send(Struct, frozen=True, forbid_unknown_fields=True):
     handle: str
     text: str
@@ -101,11 +104,10 @@ class CompanyVerbs:
         if args.follow:
             following = await self._node.queue.subscribe_stream(topics.EVENTS, heard)
         try:
-            for _, body in await self._recent(args.last):
+            for body in await self._recent(args):
                 event = decode(body)
                 seen[event.id] = None
-                if fnmatchcase(event.type, args.type):
-                    yield _event_row(event)
+                yield _event_row(event)
             while following is not None:
                 event = await waiting.get()
                 if event.id not in seen and fnmatchcase(event.type, args.type):
@@ -114,8 +116,21 @@ class CompanyVerbs:
             if following is not None:
                 await following.close()
 
-    async def _recent(self, last: int) -> list[tuple[str, bytes]]:
-        return list(await self._node.broker.recent(topics.EVENTS, last)) if last else []
+    async def _recent(self, args: Events) -> list[bytes]:
+        """The last of this type, however much of others came since; of a pattern, those among the
+        newest `SCANNED`."""
+        pattern, most = topics.EVENTS, args.last
+        if not args.last:
+            return []
+        if set(args.type) & set("*?["):
+            most = args.last if args.type == "*" else max(args.last, SCANNED)
+        elif topics.is_subject(args.type):
+            pattern = topics.event(args.type)
+        else:
+            return []
+        found = await self._node.broker.recent(pattern, most)
+        wanted = [body for topic, body in found if fnmatchcase(topic.split(".", 2)[-1], args.type)]
+        return wanted[-args.last :]
 
 
 def _event_row(event: Event) -> dict[str, Any]:
