@@ -24,7 +24,7 @@ def ask(
     # Imported here: a command that asks no node need not load the node's packages.
     from actors.admin import AdminClient, CallFailed, NoAnswer, NotRunning
 
-    verb, args = _meant(verb, args or {})
+    verb, args = _meant(verb, args or {}, follow=follow)
     output = sink.descriptor() if follow else None
     try:
         yield from AdminClient(data).call_raw(verb, args, endless=follow, output=output)
@@ -38,10 +38,14 @@ def ask(
         raise Failed(str(error), FAILED) from None
 
 
-def _meant(verb: str, args: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+def _meant(
+    verb: str, args: Mapping[str, object], *, follow: bool
+) -> tuple[str, Mapping[str, object]]:
     context = click.get_current_context(silent=True)
     node = None if context is None else context.meta.get(ON)
-    return (verb, args) if not node else ("on", {"node": node, "verb": verb, "args": args})
+    if not node:
+        return verb, args
+    return "on.follow" if follow else "on", {"node": node, "verb": verb, "args": args}
 
 
 def not_running(data: Path) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ import pytest
 
 from crewlet.cli.app import app
 from crewlet.cli.console import LEAVE, console, run_line
-from tests.cli.conftest import Shell
+from tests.cli.conftest import COMMAND, Shell
 from tests.cli.operated import FILE, Running
 from tests.cli.test_guide import commands
 
@@ -109,6 +110,24 @@ def test_another_node_is_asked_by_way_of_this_one(operated: Running, shell: Shel
         )
     run = shell.run("trace", "on", "dev", "--on", "n7")
     assert run.returncode == 3 and b"no node n7 answers" in run.stderr
+
+
+@pytest.mark.parametrize("way", [("events", "--follow", "--last", "1"), ("trace", "on", "dev")])
+def test_what_is_followed_by_way_of_on_ends_with_the_node_as_without(
+    way: tuple[str, ...], operated: Running, shell: Shell
+):
+    assert shell.run("seat", "hold", "dev").returncode == 0
+    with subprocess.Popen(
+        [*COMMAND, *way, "--on", "n1", "-o", "jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=shell.environment(),
+    ) as follower:
+        assert follower.stdout is not None
+        assert follower.stdout.readline()
+        operated.run(operated.node.stop())
+        _, said = follower.communicate(timeout=20)
+    assert (follower.returncode, said) == (0, b"")
 
 
 # -- help ---------------------------------------------------------------------------------

@@ -323,12 +323,24 @@ def test_a_trace_of_a_seat_that_leaves_says_so() -> None:
     on_nodes(test, "n1", "n2")
 
 
+def test_a_follower_ends_with_the_node_that_it_follows() -> None:
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        following = asyncio.create_task(other.ask("trace.on", handle="dev"))
+        await asyncio.sleep(1)
+        await mine.desk.stop()
+        assert len(await asyncio.wait_for(following, 10)) == 3
+
+    on_nodes(test, "n1", "n2")
+
+
 def test_a_follower_of_a_node_that_dies_is_told() -> None:
     async def test(*nodes: Operated) -> None:
         mine, other = owner(*nodes)
         rows = other.rows("trace.on", handle="dev")
         await anext(rows)
-        await mine.desk.stop()
+        assert mine.desk._served is not None
+        await mine.desk._served.close()
         with pytest.raises(Refused) as refused:
             async with asyncio.timeout(60):
                 async for _ in rows:

@@ -90,12 +90,12 @@ class Desk:
         self._following = Following()
 
     def verbs(self) -> Mapping[str, AnyVerb]:
-        """For the socket."""
+        """For the socket. What is followed on a named node ends with this one as well."""
         table: dict[str, AnyVerb] = {
             name: Verb(operation.args, self._asked(name), operation.follows)
             for name, operation in self._operations.items()
         }
-        return {**table, "on": Verb(On, self._on)}
+        return {**table, "on": Verb(On, self._on), "on.follow": Verb(On, self._on, follows=True)}
 
     async def start(self) -> None:
         """Answer other nodes. Unavailable while the broker is away."""
@@ -103,9 +103,10 @@ class Desk:
         self._served = await self._node.broker.serve(subject, self._answer)
 
     async def stop(self) -> None:
+        """Whoever follows from another node is told that this is the end."""
+        await self._following.stop()
         if self._served is not None:
             await self._served.close()
-        await self._following.stop()
 
     # -- at the socket ----------------------------------------------------------------
 

@@ -78,7 +78,8 @@ class _Answer:
             self._timer = asyncio.get_running_loop().call_later(FORGOTTEN_S, self._abandon)
             return found, True
         self._forget()
-        await self._reading
+        if not self._reading.cancelled():  # by the end of this node
+            await self._reading
         return [], False
 
     async def _first(self) -> list[Raw]:
