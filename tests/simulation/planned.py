@@ -39,6 +39,16 @@ def busy(seed: int, faults_s: float) -> Plan:
     return _planned(seed, knobs, happens)
 
 
+def braked(seed: int, faults_s: float) -> Plan:
+    """Nothing goes wrong, and seats with mail are held for a while."""
+    chance, knobs = _begin("braked", seed, turn_s=0.05, max_batch=3)
+    happens = [
+        Decision(t + chance.random(), "hold", -1, chance.uniform(4.0, 12.0), float(t % 6))
+        for t in range(8, int(faults_s))
+    ]
+    return _planned(seed, knobs, happens)
+
+
 def zombies(seed: int, faults_s: float) -> Plan:
     """Lines are slow, and nodes stand still for longer than a session lasts: what they had written
     of a turn goes out when they wake."""
@@ -145,6 +155,7 @@ def outlived(seed: int, faults_s: float) -> Plan:
 
 
 PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
+    "braked": braked,
     "busy": busy,
     "zombies": zombies,
     "stops": stops,

@@ -82,7 +82,11 @@ GOOD: dict[str, list[Line]] = {
         at(51.0, "obeyed", **n1(seat="dev", msg="c1")),
     ],
     "S19 while the fetch was still ending": [
-        *published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=3.0),
+        *published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=2.3),
+    ],
+    "S19 while the line was cut": [
+        *published(1), at(1.0, "fault", node="n1", code="cut", sent=1.5),
+        at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=7.0),
     ],
 }  # fmt: skip
 
@@ -235,7 +239,14 @@ BAD: dict[str, tuple[str, list[Line]]] = {
     ),
     "handed to a held seat": (
         "S19",
-        [*published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=9.0)],
+        [*published(1), at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=3.0)],
+    ),
+    "a held seat is fed long after the trouble": (
+        "S19",
+        [
+            *published(1), at(1.0, "fault", node="n1", code="cut", sent=1.5),
+            at(2.0, "hold", **n1(seat="dev", code="op")), *delivered(1, t=9.0),
+        ],
     ),
     "a detach that takes mail along": (
         "S20",

@@ -7,8 +7,11 @@ from typing import Final
 from actors.simulation.checkers.checker import Checker, Fail, Rules, who
 from actors.simulation.history import Record
 
+RECALL_S: Final = 0.5
+"""A fetch that was outstanding when the brake landed ends within this, where nothing is wrong."""
+
 SETTLE_S: Final = 5.0
-"""A fetch that was outstanding when the brake landed ends within this, whatever the line does."""
+"""... and within this after the last trouble, whatever the line does."""
 
 
 class Brakes(Checker):
@@ -38,8 +41,9 @@ class Brakes(Checker):
 
     def on_deliver(self, record: Record) -> None:
         for holder, since in self._held.get(record.seat, {}).values():
-            calm = max(since, self._troubled.get(record.node, 0.0), self._troubled.get("", 0.0))
-            if holder == who(record) and record.t > calm + SETTLE_S:
+            trouble = max(self._troubled.get(record.node, 0.0), self._troubled.get("", 0.0))
+            settled = max(since + RECALL_S, trouble + SETTLE_S if trouble else 0.0)
+            if holder == who(record) and record.t > settled:
                 self.fail(
                     "S19", f"{record.msg} was handed to {record.seat}, held since {since:.3f}"
                 )

@@ -26,6 +26,7 @@ from tests.mutants.catalogue import (
     router,
     runs,
     schedule,
+    teeth,
     twin,
 )
 from tests.mutants.mutant import Mutant
@@ -54,6 +55,7 @@ TIERS = (
     fleet,
     postal,
     promises,
+    teeth,
     halves,
 )
 
