@@ -76,6 +76,12 @@ PUBLISH_S: Final = 5.0
 longer asks again, since an answer may be lost."""
 
 
+STANDS_S: Final = 60.0
+"""For so long at most the fetch of a dead process that the broker takes for a living one may still
+be given mail: a client asks anew before that, however long its fetch. By it go what a seat without
+work costs (docs/adr/0003) and how long a dead holder's mail is watched."""
+
+
 class Broker(Protocol):
     """Durable mailboxes. Every call ends within a deadline of the implementation:
     with its answer, or with one of this module's errors."""
@@ -119,7 +125,9 @@ class Broker(Protocol):
     ) -> int:
         """Hand back, in order and with their counts, all messages that a dead holder was
         handed and did not settle: those that wait for a retry included, those at a position in
-        `keep` left alone. Only the rightful owner may call it. Returns how many.
+        `keep` left alone. Only the rightful owner may call it. Returns how many. Where this client
+        ensured the mailbox a moment before, what was out then: what a fetch of the dead is given
+        meanwhile has to be looked for, like what it is given afterwards.
 
         With `only` no others are handed back, and of them none that this client was handed
         itself meanwhile: what two looks at `outstanding` showed to be nobody's. `keep` is read

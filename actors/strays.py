@@ -21,10 +21,10 @@ from actors.ports import Broker, Clock
 from actors.tenure import WATCHED_S
 
 LOOK_S: Final = 0.5
-LOOK_S_A_MAILBOX: Final = 0.001
+LOOK_S_A_MAILBOX: Final = 0.002
 LOOK_S_A_SECOND: Final = 0.25
 """Between two looks: longer the more mailboxes are looked at (all of a node that died with a
-thousand seats), and the longer it has been done."""
+thousand seats), and the longer it has been done. A stray that was seen is looked at again soon."""
 
 RETRY_GRACE_S: Final = 2.0
 """How long a message that is due again may take to be fetched, before it is a stray."""
@@ -62,8 +62,10 @@ class Strays:
         self._retries: dict[Mailbox, dict[int, float]] = {}
 
     def pause_s(self, look: Look) -> float:
-        """Until the next look. A stray that was seen is looked at again soon."""
-        lasted_s = 0.0 if look.seen else self._clock.monotonic() - look.since
+        """Until the next look."""
+        if look.seen:
+            return LOOK_S
+        lasted_s = self._clock.monotonic() - look.since
         return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries), LOOK_S_A_SECOND * lasted_s)
 
     def first_look(self, mailbox: Mailbox, ticket: int, for_s: float = WATCHED_S) -> Look:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from actors.delivery import Fence
-from actors.ports import BrokerError
+from actors.ports import STANDS_S, BrokerError
 
 __all__ = [
     "MAIL_OUT",
@@ -55,9 +55,9 @@ MAIL_OUT_S: Final = "mail_out_s"
 may stand."""
 
 
-WATCHED_S: Final = 40.0
-"""Until the last fetch of a dead process must be over: half a minute at a server of somebody
-else's."""
+WATCHED_S: Final = 1.25 * STANDS_S
+"""How long a dead holder's mail is looked for: until its last fetch must be over, and a quarter
+more, which is how far apart looks are by then (`actors.strays.LOOK_S_A_SECOND`)."""
 
 
 class Lost(BrokerError):

@@ -1,7 +1,7 @@
 """What do seats cost that have nothing to do?
 
 Thousands of them, each with its three mailboxes attached (inbox, control, reflect): one parked
-pull a mailbox, which the server ends after half a minute and the client sends anew. Processor
+pull a mailbox, which the server ends after some minutes and the client sends anew. Processor
 time is that of whole minutes, so that those ends are in it; the worst minute is reported.
 """
 

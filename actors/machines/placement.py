@@ -246,6 +246,9 @@ class _Shares:
         over = {id: max(0, held - self._quota(id)) for id, held in sorted(self._held.items())}
         before = sum(count for id, count in over.items() if id < me)
         lacking = [id for id in sorted(room) for _ in range(max(0, room[id]))]
+        heirs = lacking[before : before + over[me]]
+        if not heirs:  # nearly always, and the order of thousands is then nobody's concern
+            return []
 
         def last(place: Place) -> tuple[bool, bool, str]:
             meant = place.preferred == me
@@ -253,7 +256,7 @@ class _Shares:
 
         moves: list[GiveUp] = []
         left = sorted(mine, key=last)
-        for to in lacking[before : before + over[me]]:
+        for to in heirs:
             place = next((place for place in left if place.avoid != to), None)
             if place is not None:
                 left.remove(place)

@@ -95,7 +95,6 @@ class JetStreamBroker:
         self._posting = Posting(self._api, self._topology, self._coverage)
         self._pulls = Pulls()
         self._elections = Elections(self._wire, self._pulls)
-        self._replicas = replicas
         self._leaves = False
         self._wire.on_down.append(lambda: self._repairs.went_down(self._pulls))
         self._wire.on_up.append(lambda: self._repairs.came_up(self._pulls))
@@ -135,8 +134,7 @@ class JetStreamBroker:
         await self._wire.open(CONNECT_S)
         try:
             self._coverage.listen()
-            if self._replicas > 1:
-                self._elections.listen()
+            self._elections.listen()  # also where others made the streams, with more replicas
             await patiently(self._provision, self._patience_s)
         except BaseException as error:
             await self._wire.close()
@@ -257,6 +255,8 @@ class JetStreamBroker:
     async def reclaim(
         self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
     ) -> int:
+        if only is None and self._mailboxes.had_nothing_out(mailbox):
+            return 0
         spared = False
 
         def word(position: int) -> bytes | None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
+from msgspec import Struct
 
 from actors.delivery import Mailbox
 from actors.ports import MailboxState
@@ -37,6 +38,13 @@ JUST_NOW_S: Final = 1.0
 there. One that was deleted in between is found missing by the first fetch."""
 
 
+class _Seen(Struct):
+    """When it was ensured, and whether anything was out then, as far as is known."""
+
+    at: float
+    out: bool
+
+
 class Mailboxes:
     """The verbs of the port that move no mail, and `reclaim`."""
 
@@ -44,26 +52,34 @@ class Mailboxes:
         self._wire = wire
         self._api = api
         self._topology = topology
-        self._seen: dict[Mailbox, float] = {}
+        self._seen: dict[Mailbox, _Seen] = {}
 
     async def ensure(self, mailbox: Mailbox) -> bool:
         """Asked of the broker each time: a peer may have deleted what we once made."""
         stream = await self._topology.ensure_for(mailbox.topic)
         try:
-            made = await self._create(stream, mailbox)
+            made, out = await self._create(stream, mailbox)
         except ApiError as error:
             if error.code != STREAM_MISSING:
                 raise
             self._topology.forget(stream)
             stream = await self._topology.ensure_for(mailbox.topic)
-            made = await self._create(stream, mailbox)
-        self._seen[mailbox] = time.monotonic()
+            made, out = await self._create(stream, mailbox)
+        self._seen[mailbox] = _Seen(time.monotonic(), out)
         return made
 
     async def is_there(self, mailbox: Mailbox) -> bool:
         """Not asked of the broker where it was ensured a moment ago."""
-        seen = self._seen.pop(mailbox, float("-inf"))
-        return time.monotonic() - seen < JUST_NOW_S or await self.info(mailbox) is not None
+        return _just_now(self._seen.pop(mailbox, None)) or await self.info(mailbox) is not None
+
+    def had_nothing_out(self, mailbox: Mailbox) -> bool:
+        """When it was ensured a moment ago. Answers once: thousands of seats of a node that died
+        are ensured and reclaimed, and a question each is what that costs the server."""
+        seen = self._seen.get(mailbox)
+        if seen is None or seen.out:
+            return False
+        seen.out = True
+        return _just_now(seen)
 
     async def info(self, mailbox: Mailbox, wait_s: float = WAIT_S) -> dict[str, Any] | None:
         """The durable's own state; None where there is no such mailbox."""
@@ -156,9 +172,10 @@ class Mailboxes:
         self._wire.send_soon((receipt, ACK) for receipt in ghosts)
         await self._wire.barrier(CONFIRM_S)
 
-    async def _create(self, stream: str, mailbox: Mailbox) -> bool:
-        if await self.info(mailbox) is not None:
-            return False
+    async def _create(self, stream: str, mailbox: Mailbox) -> tuple[bool, bool]:
+        """Whether it was made, and whether anything may be out."""
+        if (info := await self.info(mailbox)) is not None:
+            return False, info["num_ack_pending"] > 0
         start = await self._topology.last_sequence(stream) + 1
         config = self._topology.mailbox(mailbox, start)
         try:
@@ -169,8 +186,12 @@ class Mailboxes:
         except ApiError as error:
             if error.code != MAILBOX_EXISTS:
                 raise
-            return False
-        return True
+            return False, True
+        return True, False
+
+
+def _just_now(seen: _Seen | None) -> bool:
+    return seen is not None and time.monotonic() - seen.at < JUST_NOW_S
 
 
 def _state(info: Mapping[str, Any]) -> MailboxState | None:

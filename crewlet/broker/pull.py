@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from actors.delivery import Delivery, Mailbox
-from actors.ports import NoMailbox, NotLive, Unavailable
+from actors.ports import STANDS_S, NoMailbox, NotLive, Unavailable
 from crewlet.broker import receipts
 from crewlet.broker.route import Message, Route, status
 from crewlet.broker.topology import SECOND
@@ -30,13 +30,13 @@ EXPIRY_S: Final = (400.0, 600.0)
 the same second. Long, because asking again is what an idle seat costs (docs/benchmarks.md); a
 pull that this server has lost is noticed by the connection, which broke with it."""
 
-SHARED_EXPIRY_S: Final = (24.0, 30.0)
-"""The same at a server of somebody else's: a cluster that elects a leader may lose a parked pull
-while our connection stays up."""
-
 TOGETHER_S: Final = 0.25
 """Pulls end at multiples of this, those of a client together: one that ends alone costs the client
 and the server three times as much, for a wake of each (docs/benchmarks.md)."""
+
+SHARED_EXPIRY_S: Final = (0.8 * STANDS_S, STANDS_S - TOGETHER_S)
+"""How long one stays parked at a server that others use too: there it outlives a client that died
+unseen, and a cluster may lose it while our connection stays up."""
 
 GRACE_S: Final = 6.0
 """How much later than its expiry a pull may end before we stop believing in it."""
@@ -108,6 +108,9 @@ class Pull:
         self._end: asyncio.Future[str] | None = None
         self._quieting: asyncio.Task[None] | None = None
         self._recalled = False
+        self._busy = False
+        """The last fetch brought mail, so that the next probably does: it is sent at once. What is
+        only parked joins the others that are sent in the same turn of the loop, in one write."""
         self._care = care
         self._expiry_s = expiry_s
         self._broken = False
@@ -142,7 +145,9 @@ class Pull:
             if self._recalled:
                 await self.quiet()
             # Released, its messages belong to whoever released it.
-            return [] if self.released else self._some()
+            some = [] if self.released else self._some()
+            self._busy = bool(some)
+            return some
         finally:
             self.fetching = False
 
@@ -246,7 +251,9 @@ class Pull:
             least_s = 0.0
         expiry_s = min(left_s, _with_others(random.uniform(least_s, most_s)))  # noqa: S311
         self._wire.send(self._subject, self._request(expiry_s), f"{self._inbox}.{self._number}")
-        self._wire.flush()
+        if self._busy:
+            self._busy = False
+            self._wire.flush()
         if self._leaves:
             self._young_until = time.monotonic() + YOUNG_S
             self._over_there.clear()

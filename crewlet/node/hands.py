@@ -35,13 +35,14 @@ class Hands:
         self._turns = turns
         self._strays = strays
         self._folder = folder
-        self._handlers = {seat.handle: self._built(seat) for seat in company.agents()}
+        self._agents = {seat.handle: seat for seat in company.agents()}
+        self._handlers = {handle: self._built(seat) for handle, seat in self._agents.items()}
 
     def at_work(self, handle: str) -> AtWork | None:
         """Who works the seat, and for how long a turn of it may take; None where the company has
         no such agent (any more)."""
-        seat = self._company.seat(handle)
-        if seat is None or handle not in self._handlers:
+        seat = self._agents.get(handle)
+        if seat is None:
             return None
         spec = self._spec_of(seat)
         timeout_s = TURN_TIMEOUT_S if spec is None else spec.timeout_s

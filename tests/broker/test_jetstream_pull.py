@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from actors.delivery import Delivery, Done, HandBack, Retry
-from actors.ports import MailboxState, NoMailbox, Unavailable
-from crewlet.broker import pull
+from actors.ports import STANDS_S, MailboxState, NoMailbox, Unavailable
+from actors.strays import LOOK_S_A_SECOND
+from actors.tenure import WATCHED_S
+from crewlet.broker import jetstream, pull
 from crewlet.broker.jetstream import JetStreamBroker
 from tests.broker.real import (
     Real,
@@ -277,5 +279,43 @@ def test_a_retry_whose_word_was_lost_comes_back_on_time(tmp_path: Path) -> None:
             (again,) = await client.fetch(attachment, 1, 10.0)
             assert (again.body, again.position) == (b"a", delivery.position)
             await client.stop()
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+@pytest.mark.certifies(34)
+def test_no_pull_stands_for_longer_than_a_dead_holders_mail_is_looked_for() -> None:
+    """Else what it is given last is in nobody's hands until the ack window ends."""
+    assert pull.SHARED_EXPIRY_S[1] + pull.TOGETHER_S <= STANDS_S
+    assert STANDS_S * (1 + LOOK_S_A_SECOND) <= WATCHED_S
+
+
+def test_pulls_that_end_together_are_sent_anew_in_one_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What idle seats cost: a write for each was a third of it (docs/benchmarks.md)."""
+    monkeypatch.setattr(jetstream, "SHARED_EXPIRY_S", (0.2, 0.25))
+
+    async def play() -> None:
+        async with connected(tmp_path) as client:
+            boxes = [box(f"s{at}") for at in range(40)]
+            pulls = []
+            for one in boxes:
+                await client.ensure(one)
+                pulls.append(await client.attach(one, 1))
+            fetches = [asyncio.create_task(client.fetch(pull, 5, 30.0)) for pull in pulls]
+            await until(lambda: all(pull._number >= 2 for pull in pulls))
+            before = sum(pull._number for pull in pulls)
+            transport, writes = client._wire._client._transport, []
+            plain = transport.writelines
+            monkeypatch.setattr(
+                transport, "writelines", lambda data: (writes.append(len(data)), plain(data))
+            )
+            await until(lambda: all(pull._number >= 6 for pull in pulls))
+            sent = sum(pull._number for pull in pulls) - before
+            assert sum(writes) >= sent > 5 * len(writes)
+            await send(client, boxes[7], "mail")
+            (delivery,) = await fetches[7]
+            assert delivery.body == b"mail"
 
     asyncio.run(asyncio.wait_for(play(), 30))

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from actors.simulation.history import Record
+from actors.tenure import WATCHED_S
 
 Place = tuple[str, int]
 
@@ -24,9 +25,10 @@ CAUSES: Final = ("cut", "swizzle", "slow", "pause", "leader_loss", "broker_resta
 AFTER_S: Final = 60.0
 """How long after its fault's end a loss may show: a hold of 40 s puts off the next fetch."""
 
-FOUND_S: Final = 60.0
+FOUND_S: Final = WATCHED_S + 20.0
 """Within so long of its loss, and of the last fault, it is in somebody's hands again: a mailbox is
-looked at 37 s after it changed hands, and for 40 s once its node is heard again."""
+watched once its node is heard again, looked at once (and earlier) after it changed hands, and the
+last looks are that far apart."""
 
 
 class Excuse(Struct, frozen=True):
