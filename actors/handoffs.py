@@ -6,7 +6,6 @@ its mailboxes are attached last - and let go of in the mirror of it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -26,6 +25,7 @@ from actors.fleet_messages import (
     WhereIsSeat,
 )
 from actors.holding import Bound, Holding, Rest, Tag, claim, release
+from actors.intake import Intake
 from actors.leases import (
     SessionBegan,
     SessionDoubted,
@@ -53,9 +53,6 @@ from actors.seat import SeatActor, SeatSpec, seat_plan
 from actors.system import Actor, Address, ChildFailed, EffectEnded, Supervision, handles
 from actors.tenure import WATCHED_S, Fence, Lease, Lost, Session, Tenure
 
-ESTABLISH_LIMIT: Final = 16
-"""Seats that are claimed and attached at the same time: what a broker takes without queueing."""
-
 CUT_GRACE_S: Final = 3.0
 """How long a seat whose turn was cut may take to hand its mail back before it is undead."""
 
@@ -77,8 +74,7 @@ class SeatSupervisor(Actor):
         self._session = session
         self._seats: dict[str, Holding] = {}
         self._by_address: dict[Address, str] = {}
-        self._to_take: deque[TakeSeat] = deque()
-        self._taking: dict[str, None] = {}
+        self._intake = Intake()
         self._placement: Address | None = None
         self._doubted = False
         self._number = 0
@@ -91,17 +87,16 @@ class SeatSupervisor(Actor):
     @handles(TakeSeat)
     def on_take(self, wanted: TakeSeat, sender: Address) -> None:
         self._placement = sender
-        self._to_take.append(wanted)
+        self._intake.put(wanted)
         self._take_more()
 
     def _take_more(self) -> None:
-        while self._to_take and len(self._taking) < ESTABLISH_LIMIT:
-            wanted = self._to_take.popleft()
+        for wanted in self._intake.due():
             if wanted.handle in self._seats or self._drainer is not None:
                 self._say_gone(wanted.handle, "not wanted any more", voluntary=True)
                 continue
             self._number += 1
-            self._taking[wanted.handle] = None
+            self._intake.began(wanted.handle, self.clock.monotonic())
             self._seats[wanted.handle] = Holding(wanted.handle, self._number, wanted.row)
             self._step(wanted.handle, handoff.Take(wanted.row, wanted.died))
 
@@ -148,8 +143,8 @@ class SeatSupervisor(Actor):
     @handles(SessionEnded, urgent=True)
     def on_session_ended(self, ended: SessionEnded, sender: Address) -> None:
         self._doubted = False
-        while self._to_take:
-            self._say_gone(self._to_take.popleft().handle, ended.reason, voluntary=False)
+        for wanted in self._intake.clear():
+            self._say_gone(wanted.handle, ended.reason, voluntary=False)
         for handle in list(self._seats):
             self._step(handle, handoff.Fence(ended.reason))
 
@@ -160,7 +155,7 @@ class SeatSupervisor(Actor):
         seat = self._seats.get(established.name)
         if seat is None or seat.address != sender:
             return
-        self._taking.pop(seat.handle, None)
+        self._intake.there(seat.handle, self.clock.monotonic())
         if seat.machine.state is handoff.State.ESTABLISHING:
             self._step(seat.handle, handoff.Established())
             self._spec.tell("seat_established", {"handle": seat.handle})
@@ -221,7 +216,7 @@ class SeatSupervisor(Actor):
         given up by placement, at the pace of who takes them."""
         self._drainer = sender
         self._cut_at = self.clock.monotonic() + wanted.bound_s
-        self._to_take.clear()
+        self._intake.clear()
         for handle, seat in list(self._seats.items()):
             if seat.machine.state is handoff.State.LEAVING:
                 self._bound(handle, wanted.bound_s, given_up=False)
@@ -323,7 +318,7 @@ class SeatSupervisor(Actor):
             seat.tenure.ended = True
         self.cancel_timer(f"bound {seat.handle}")
         del self._seats[seat.handle]
-        self._taking.pop(seat.handle, None)
+        self._intake.gone(seat.handle)
         if seat.address is not None:
             del self._by_address[seat.address]
             if voluntary:

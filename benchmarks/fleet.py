@@ -20,7 +20,7 @@ from typing import Final
 import nats
 import psutil
 
-from actors.handoffs import ESTABLISH_LIMIT
+from actors.node import ESTABLISH_LIMIT
 from benchmarks.member import Member, Order, until
 from benchmarks.report import Report
 from benchmarks.rows import Rows, bare_writes, percentile

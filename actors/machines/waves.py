@@ -11,19 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from actors.machines.placement import GiveUp
-
-FIRST: Final = 8.0
-LEAST: Final = 4.0
-MOST: Final = 64.0
-"""Seats that may be nobody's at a time."""
+from actors.machines.window import Window
 
 QUICK_S: Final = 0.02
-"""Between the release of a seat and its successor's claim; as much again is left for the rest of
-what it does, of the 50 ms that a seat may be without a node. Where no claim is that
-quick, one that took twice as long as the quickest has stood in a line."""
-
-AGE: Final = 1.001
-"""By how much the quickest claim of all is forgotten with each that follows."""
+"""Between the release of a seat and its successor's claim; the rest is left for what the successor
+does then, of the 50 ms that a seat may be without a node."""
 
 ENDS_S: Final = 0.25
 """A seat that was given up and is not released after this has a turn that runs: no other waits
@@ -37,8 +29,7 @@ class Waves:
     """`now` is the node's monotonic clock."""
 
     def __init__(self) -> None:
-        self._window = FIRST
-        self._best_s = float("inf")
+        self._window = Window(QUICK_S)
         self._waiting: dict[str, GiveUp] = {}
         self._ending: dict[str, float] = {}
         self._free: dict[str, float] = {}
@@ -55,7 +46,7 @@ class Waves:
     def due(self, now: float) -> list[GiveUp]:
         """Those whose turn has come: from now on they are being let go of."""
         self._forget(now)
-        room = int(self._window) - len(self._ending) - len(self._free)
+        room = self._window.size - len(self._ending) - len(self._free)
         found = [self._waiting.pop(handle) for handle in list(self._waiting)[: max(0, room)]]
         self._ending |= {seat.handle: now for seat in found}
         return found
@@ -76,12 +67,8 @@ class Waves:
         """Somebody has it."""
         self._ending.pop(handle, None)
         since = self._free.pop(handle, None)
-        if since is None:
-            return
-        took_s, step = now - since, 1.0 / self._window
-        self._best_s = min(took_s, self._best_s * AGE)
-        quick = took_s <= max(QUICK_S, 2.0 * self._best_s)
-        self._window = min(MOST, max(LEAST, self._window + (step if quick else -step)))
+        if since is not None:
+            self._window.done(now - since)
 
     def next_at(self) -> float:
         """When there may be room although nothing was heard; infinite where nothing waits."""
@@ -97,4 +84,4 @@ class Waves:
         late = [handle for handle, since in self._free.items() if now - since >= TAKEN_S]
         for handle in late:
             del self._free[handle]
-            self._window = LEAST
+            self._window.close()

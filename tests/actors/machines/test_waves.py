@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.machines.placement import GiveUp
-from actors.machines.waves import ENDS_S, FIRST, LEAST, MOST, QUICK_S, TAKEN_S, Waves
+from actors.machines.waves import ENDS_S, QUICK_S, TAKEN_S, Waves
+from actors.machines.window import FIRST, LEAST, MOST
 
 
 def leaving(seats: int) -> Waves:

@@ -22,7 +22,7 @@ def all_seats_are_let_go_of_at_once(patch: Patches) -> None:
     due = Waves.due
 
     def all_of_them(waves: Waves, now: float) -> object:
-        waves._window = 1e9
+        waves._window._size = 1e9
         return due(waves, now)
 
     patch.set(Waves, "due", all_of_them)

@@ -1,0 +1,51 @@
+"""The seats that this node is to take: in order, and only as many at a time as it has room for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from actors.fleet_messages import TakeSeat
+from actors.machines.window import Window
+
+QUICK_S: Final = 0.03
+"""Between a seat's claim and its mailboxes' attachment, of the 50 ms that it may be without a node:
+all at once, a thousand would be claimed at once and then wait for one another."""
+
+
+class Intake:
+    """`now` is the node's monotonic clock."""
+
+    def __init__(self) -> None:
+        self._window = Window(QUICK_S)
+        self._waiting: deque[TakeSeat] = deque()
+        self._since: dict[str, float] = {}
+
+    def put(self, wanted: TakeSeat) -> None:
+        self._waiting.append(wanted)
+
+    def due(self) -> Iterator[TakeSeat]:
+        """Those whose turn has come, until there is no more room: see `began`."""
+        while self._waiting and len(self._since) < self._window.size:
+            yield self._waiting.popleft()
+
+    def began(self, handle: str, now: float) -> None:
+        """This one is being claimed."""
+        self._since[handle] = now
+
+    def there(self, handle: str, now: float) -> None:
+        """Its mailboxes are attached."""
+        since = self._since.pop(handle, None)
+        if since is not None:
+            self._window.done(now - since)
+
+    def gone(self, handle: str) -> None:
+        """It came to nothing, which says nothing of how quickly things are done."""
+        self._since.pop(handle, None)
+
+    def clear(self) -> list[TakeSeat]:
+        """None is to be taken any more; those that waited."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting

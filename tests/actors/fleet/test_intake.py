@@ -1,0 +1,50 @@
+"""What a node is to take: in order, and so many at a time as it can."""
+
+from __future__ import annotations
+
+from actors.fleet_messages import TakeSeat
+from actors.intake import Intake
+from actors.machines.window import FIRST
+
+
+def taking(seats: int) -> Intake:
+    intake = Intake()
+    for number in range(seats):
+        intake.put(TakeSeat(f"s{number}", None, died=False))
+    return intake
+
+
+def begun(intake: Intake, now: float) -> list[str]:
+    handles = []
+    for wanted in intake.due():
+        intake.began(wanted.handle, now)
+        handles.append(wanted.handle)
+    return handles
+
+
+def test_the_next_is_begun_when_one_is_there_or_came_to_nothing() -> None:
+    intake = taking(20)
+    assert begun(intake, 0.0) == [f"s{number}" for number in range(int(FIRST))]
+    assert begun(intake, 0.0) == []
+    intake.gone("s3")
+    assert begun(intake, 0.1) == ["s8"]
+    intake.there("s0", 1.0)
+    intake.there("s0", 1.0)  # said twice, it makes room once
+    assert begun(intake, 1.0) == ["s9"]
+
+
+def test_what_is_not_wanted_any_more_takes_no_room() -> None:
+    intake = taking(20)
+    for wanted in intake.due():
+        if wanted.handle == "s19":
+            break
+    else:
+        raise AssertionError("it stopped before the last")
+    assert begun(intake, 0.0) == []
+
+
+def test_those_that_wait_are_named_when_none_is_to_be_taken() -> None:
+    intake = taking(10)
+    begun(intake, 0.0)
+    assert [wanted.handle for wanted in intake.clear()] == ["s8", "s9"]
+    assert intake.clear() == [] and begun(intake, 0.0) == []
