@@ -28,6 +28,7 @@ from crewlet.company import NodeSettings
 from crewlet.company.node_file import ApiSettings, NodeIdentity
 from crewlet.node import node as node_module
 from crewlet.node import place
+from crewlet.node.garbage import collected_seldom
 from crewlet.topics import is_handle
 
 COMMAND: Final = (sys.executable, "-m", "benchmarks.member")
@@ -169,7 +170,7 @@ async def _run(order: Order) -> None:
         web=bool(order.secret),
         admin=False,
     )
-    async with node:
+    async with collected_seldom(), node:
         _say("started", took_s=time.monotonic() - began, web=node.url)
         await asyncio.to_thread(sys.stdin.read)
 

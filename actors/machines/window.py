@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-FIRST: Final = 8.0
-LEAST: Final = 4.0
+FIRST: Final = 4.0
+LEAST: Final = 2.0
 MOST: Final = 64.0
 
 AGE: Final = 1.0002

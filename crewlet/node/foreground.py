@@ -28,6 +28,7 @@ from crewlet.errors import CrewletError, NodeRefused
 from crewlet.events import Event
 from crewlet.events import catalogue as types
 from crewlet.node.children import end_children, reap_orphans
+from crewlet.node.garbage import collected_seldom
 from crewlet.node.node import Node
 from crewlet.sources import vendors
 
@@ -77,7 +78,7 @@ def run_foreground(
     try:
         folder = company.parent if company else None
         node = Node(loaded, settings=settings, data=data, folder=folder, watchdog=True, apply=apply)
-        code = loop.run_until_complete(_serve(node, company, data, quiet, secret))
+        code = loop.run_until_complete(_served(node, company, data, quiet, secret))
     except (CrewletError, BrokerError) as error:
         code = _refused(error)
     _leave(loop, code)
@@ -119,6 +120,11 @@ def _company(path: Path | None) -> tuple[Company, str]:
     made = "" if os.environ.get(SECRET) else secrets.token_hex(16)
     env = {**os.environ, SECRET: made} if made else dict(os.environ)
     return load_company(DEMO, env=env), made
+
+
+async def _served(node: Node, path: Path | None, data: Path, quiet: bool, secret: str) -> int:
+    async with collected_seldom():
+        return await _serve(node, path, data, quiet, secret)
 
 
 async def _serve(node: Node, path: Path | None, data: Path, quiet: bool, secret: str) -> int:

@@ -26,7 +26,7 @@ def test_where_nothing_is_quick_what_is_as_quick_as_the_others_stands_in_no_line
 def test_it_settles_where_things_take_twice_as_long_as_alone_or_what_is_quick() -> None:
     """One processor: ten at once take ten times as long as one."""
     window = Window(0.03)
-    window.done(0.005)
+    window.done(0.005)  # alone
     for _ in range(2500):
         window.done(0.005 * window.size)
     assert 0.02 <= 0.005 * window.size <= 0.04
