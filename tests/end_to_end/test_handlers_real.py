@@ -4,8 +4,10 @@ its cancellation. Bodies are counted inside them."""
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +85,22 @@ def test_a_thread_past_its_timeout_keeps_its_seat_and_nobody_elses(tmp_path: Pat
     settings = node_file(company, "node: {max_concurrent: 2}\n")
     with company.running(*settings) as node:
         for name in ("A", "B", "C"):
-            node.send("dev", f"sleep 2 {name}")
+            node.send("dev", f"sleep 3 {name}")
         until(company.bodies, why="the first body runs")
         first = company.bodies()[0]
         state = until(
             lambda: (s := _state(node, "dev")).startswith("stuck") and s, why="the seat is stuck"
         )
         assert first["turn"] in state and "timeout" in state
+        why = node.call("why", handle="dev")
+        assert why[0]["code"] == "stuck", "what matters first"
+        started = node.events("agent_turn_started")[0]
+        assert first["turn"] == started["turn_id"] and first["turn"] in why[0]["text"]
+        since = re.search(r"since (.*) UTC .*: timeout", why[0]["text"])
+        assert since is not None, why
+        off = datetime.fromisoformat(started["timestamp"]) - datetime.fromisoformat(f"{since[1]}Z")
+        assert abs(off.total_seconds()) < 2
+        assert "stuck" not in {reason["code"] for reason in node.call("why", handle="ops")}
         assert not _completed(node, first["turn"]), "it is over when its body is"
         sent = 0
         while len(company.bodies("end")) < 2:  # the other slot of the node serves the others

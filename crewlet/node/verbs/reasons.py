@@ -114,7 +114,9 @@ def _attachment(facts: Facts) -> Iterator[Reason]:
 def _turn(facts: Facts) -> Iterator[Reason]:
     turn = facts.turn
     if turn is not None and turn.overdue:
-        yield Reason("stuck", f"turn {turn.turn_id} does not end: {turn.overdue}")
+        since = f"{turn.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        text = f"turn {turn.turn_id} runs since {since} and does not end: {turn.overdue}"
+        yield Reason("stuck", text)
 
 
 def _brakes(facts: Facts) -> Iterator[Reason]:
