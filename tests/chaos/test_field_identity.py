@@ -85,7 +85,8 @@ async def _play_comeback(folder: Path, *, others: bool) -> float:
         killed = await node.kill()
         node.start()
         again = await until(lambda: fleet.turns()[1:], 30, "it runs again")
-        assert again[0].keys == ("long",) and again[0].attempt == 2
+        # Put off where the node could not confirm its new session in time, it counts once more.
+        assert again[0].keys == ("long",) and again[0].attempt in (2, 3)
         epochs = [row.epoch for row in fleet.recorded.seat_rows if row.seat == seat]
         assert epochs == sorted(set(epochs)), "taken anew, never renewed"
         return float(again[0].began - killed)

@@ -117,7 +117,7 @@ def test_a_server_that_does_not_check_the_fence_is_found(monkeypatch: pytest.Mon
 
     def found() -> set[str]:
         seen: set[str] = set()
-        for seed in (0, 35):  # rare: most who wake let go before they complete
+        for seed in (72, 86):  # rare: most who wake let go before they complete
             base = plan(seed, faults_s=60.0)
             stops = [Decision(4.0 + n, "pause", n, 30.0, float(n)) for n in range(2)]
             outcome = played(Plan(seed, "swarm", LONG_TURNS(base), tuple(stops)))

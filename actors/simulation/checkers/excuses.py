@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from actors.simulation.history import Record
-from actors.tenure import WATCHED_S
+from actors.strays import LATE_S, LATE_SPREAD_S
 
 Place = tuple[str, int]
 
@@ -25,10 +25,10 @@ CAUSES: Final = ("cut", "swizzle", "slow", "pause", "leader_loss", "broker_resta
 AFTER_S: Final = 60.0
 """How long after its fault's end a loss may show: a hold of 40 s puts off the next fetch."""
 
-FOUND_S: Final = WATCHED_S + 20.0
-"""Within so long of its loss, and of the last fault, it is in somebody's hands again: a mailbox is
-watched once its node is heard again, looked at once (and earlier) after it changed hands, and the
-last looks are that far apart."""
+FOUND_S: Final = LATE_S + LATE_SPREAD_S + 23.0
+"""Within so long of its loss, and of the last fault, it is in somebody's hands again: that late a
+mailbox is looked at that changed hands in order. One that is watched is looked at more often to
+the end (a quarter of how long it has been watched), and what one look saw the next takes."""
 
 
 class Excuse(Struct, frozen=True):
