@@ -91,7 +91,7 @@ class SeatSupervisor(Actor):
         self._take_more()
 
     def _take_more(self) -> None:
-        for wanted in self._intake.due():
+        while (wanted := self._intake.next()) is not None:
             if wanted.handle in self._seats or self._drainer is not None:
                 self._say_gone(wanted.handle, "not wanted any more", voluntary=True)
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Final
 
 from actors.fleet_messages import TakeSeat
@@ -25,10 +24,10 @@ class Intake:
     def put(self, wanted: TakeSeat) -> None:
         self._waiting.append(wanted)
 
-    def due(self) -> Iterator[TakeSeat]:
-        """Those whose turn has come, until there is no more room: see `began`."""
-        while self._waiting and len(self._since) < self._window.size:
-            yield self._waiting.popleft()
+    def next(self) -> TakeSeat | None:
+        """The one whose turn it is; None where there is none, or no room."""
+        room = len(self._since) < self._window.size
+        return self._waiting.popleft() if self._waiting and room else None
 
     def began(self, handle: str, now: float) -> None:
         """This one is being claimed."""

@@ -9,7 +9,7 @@ from actors.fleet import FleetSpec, Opening, member_of
 from actors.fleet_messages import MoveSeat
 from actors.holding import ORDERED, UNPREPARED
 from actors.machines.fleet_view import FleetView, Standing
-from actors.machines.placement import ANYWHERE, Board, Demand, Member, Place, may_work
+from actors.machines.placement import Board, Member, Place, why_not
 from actors.tenure import SEAT, Lease, resource_of
 
 STAND_BACK_S_A_SEAT: Final = 0.02
@@ -109,17 +109,3 @@ class Outlook:
             return f"the company has no seat {wanted.handle}"
         why = why_not(member_of(there), demand)
         return f"{wanted.to} may not work {wanted.handle}: {why}" if why else ""
-
-
-def why_not(member: Member, demand: Demand) -> str:
-    """What of `may_work` is not so, in words; empty where it may."""
-    if may_work(member, demand):
-        return ""
-    if not member.open:
-        return "it drains"
-    if demand.node not in (ANYWHERE, member.id):
-        return f"that is placed on {demand.node}"
-    lacking = [
-        f"{name}={value}" for name, value in demand.labels if member.labels.get(name) != value
-    ]
-    return f"it lacks {', '.join(lacking)}" if lacking else f"its roles leave out {demand.role}"

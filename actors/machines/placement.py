@@ -114,6 +114,20 @@ def may_work(member: Member, demand: Demand) -> bool:
     return all(member.labels.get(name) == value for name, value in demand.labels)
 
 
+def why_not(member: Member, demand: Demand) -> str:
+    """What of `may_work` is not so, in words; empty where it may."""
+    if may_work(member, demand):
+        return ""
+    if not member.open:
+        return "it drains"
+    if demand.node not in (ANYWHERE, member.id):
+        return f"that is placed on {demand.node}"
+    lacking = [
+        f"{name}={value}" for name, value in demand.labels if member.labels.get(name) != value
+    ]
+    return f"it lacks {', '.join(lacking)}" if lacking else f"its roles leave out {demand.role}"
+
+
 def _is_open(board: Board) -> bool:
     return any(member.id == board.me and member.open for member in board.members)
 

@@ -169,7 +169,7 @@ def simulate(
 def _unbroken(summary: Summary, stop: simulated.Stop) -> int:
     """Nothing was broken: whether that says anything."""
     if stop.asked:
-        click.echo(f"crewlet: stopped after {_seeds(summary.seeds)}", err=True)
+        click.echo(f"crewlet: stopped after {simulated.counted(summary.seeds, 'seed')}", err=True)
         return INTERRUPTED
     return FAILED if summary.unseen and summary.seeds >= MUST_MEET else OK
 
@@ -258,7 +258,3 @@ def _show(
             sink.write_text(simulated.fewest(found[outcome.seed]))
         sink.write_text(f"  again: {simulated.again(task)}\n")
     sink.write_text(simulated.totals(summary))
-
-
-def _seeds(count: int) -> str:
-    return simulated.counted(count, "seed")

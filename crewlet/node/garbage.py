@@ -1,7 +1,7 @@
 """When a node's process looks for garbage: not while it takes a thousand seats.
 
-A full collection looks at all that lives, a fifth of a second with a thousand seats, and nothing
-else is handled meanwhile. Python begins one whenever a quarter more lives than at the last, which
+A full collection looks at all that lives, 0.1 to 0.3 s up to a thousand seats, and nothing else is
+handled meanwhile. Python begins one whenever a quarter more lives than at the last, which
 is just when seats are taken. Here one is made once in a while instead. What dies young is found by
 the small ones, as always; nearly all else is freed by its last reference, without any.
 """

@@ -14,9 +14,8 @@ import structlog
 from actors.fleet import LEAVING, ROLES, facts_of, labels_of, member_of
 from actors.machines.fleet_view import FleetView as Rows
 from actors.machines.fleet_view import Standing
-from actors.machines.placement import Demand
+from actors.machines.placement import Demand, why_not
 from actors.machines.timing import Timing
-from actors.outlook import why_not
 from actors.tenure import NODE, SEAT, Heard, Lease, LeaseStore, Watch
 from crewlet.company.record import is_filter
 from crewlet.errors import NodeRefused

@@ -25,7 +25,10 @@ CAUSES: Final = ("cut", "swizzle", "slow", "pause", "leader_loss", "broker_resta
 AFTER_S: Final = 60.0
 """How long after its fault's end a loss may show: a hold of 40 s puts off the next fetch."""
 
-FOUND_S: Final = LATE_S + LATE_SPREAD_S + 23.0
+HELD_UP_S: Final = 23.0
+"""A look is put off while no fetch stands, and two have to agree."""
+
+FOUND_S: Final = LATE_S + LATE_SPREAD_S + HELD_UP_S
 """Within so long of its loss, and of the last fault, it is in somebody's hands again: that late a
 mailbox is looked at that changed hands in order. One that is watched is looked at more often to
 the end (a quarter of how long it has been watched), and what one look saw the next takes."""
