@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from actors.machines import handoff
 from actors.system import Address
-from actors.tenure import MAIL_OUT, MAIL_OUT_S, WATCHED_S, Lease, Tenure, resource_of
+from actors.tenure import MAIL_OUT, WATCHED_S, Lease, Tenure, resource_of
 
 ORDERED: Final = "ordered"
 """In a row's `about`: an operator sent the seat to the preferred node."""
@@ -77,7 +77,7 @@ def watch_s(row: Lease | None) -> float:
     if row is None or not row.released:
         return WATCHED_S
     try:
-        stated = float(row.about.get(MAIL_OUT_S, WATCHED_S))
+        stated = float(row.about.get(MAIL_OUT, WATCHED_S))
     except ValueError:
         return WATCHED_S
     return stated if 0.0 <= stated <= WATCHED_S else WATCHED_S
@@ -108,7 +108,7 @@ def release(write: handoff.WriteRelease, *, mail_out_s: float) -> Lease:
     row = write.row
     about = {ORDERED: "1"} if write.ordered else {}
     if mail_out_s > 0:
-        about |= {MAIL_OUT: "1", MAIL_OUT_S: f"{mail_out_s:.3f}"}
+        about[MAIL_OUT] = f"{mail_out_s:.3f}"
     if write.unprepared:
         about[UNPREPARED] = row.node
     return replace(row, released=True, preferred=write.to, about=about)

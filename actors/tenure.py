@@ -17,7 +17,6 @@ from actors.ports import STANDS_S, BrokerError
 
 __all__ = [
     "MAIL_OUT",
-    "MAIL_OUT_S",
     "NODE",
     "SEAT",
     "WATCHED_S",
@@ -45,14 +44,10 @@ def resource_of(name: str) -> str:
     return name if name.startswith(WORKER) else SEAT + name
 
 
-MAIL_OUT: Final = "mail_out"
-"""In the `about` of a seat's row that was released: what somebody had in flight may still be out,
-because the seat was given up again before a dead holder's mail was taken back, or because its node
-had not been heard for a while."""
-
-MAIL_OUT_S: Final = "mail_out_s"
-"""Beside it: for how many seconds more, on anybody's clock. Without it, for as long as any fetch
-may stand."""
+MAIL_OUT: Final = "mail_out_s"
+"""In the `about` of a seat's row that was released: for how many seconds more, on anybody's clock,
+what somebody had in flight may still be out, because the seat was given up again before a dead
+holder's mail was taken back, or because its node had not been heard for a while."""
 
 
 WATCHED_S: Final = 1.25 * STANDS_S

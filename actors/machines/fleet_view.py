@@ -12,7 +12,7 @@ from enum import Enum
 from msgspec.structs import replace
 
 from actors.machines.timing import Timing, patience_s
-from actors.tenure import MAIL_OUT, NODE, SEAT, Lease
+from actors.tenure import MAIL_OUT, NODE, SEAT, WATCHED_S, Lease
 
 
 class Standing(Enum):
@@ -69,7 +69,7 @@ class FleetView:
         known = rows.get(key)
         if known is None:
             return False
-        rows[key] = replace(known, released=True, revision=0, about={MAIL_OUT: "1"})
+        rows[key] = replace(known, released=True, revision=0, about={MAIL_OUT: f"{WATCHED_S:.3f}"})
         self._gone_until[known.resource] = now + patience_s(known.about, self._timing.ttl_s)
         return True
 

@@ -255,7 +255,7 @@ class JetStreamBroker:
     async def reclaim(
         self, mailbox: Mailbox, keep: Container[int] = (), only: Collection[int] | None = None
     ) -> int:
-        if only is None and self._mailboxes.had_nothing_out(mailbox):
+        if only is None and self._mailboxes.pop_nothing_out(mailbox):
             return 0
         spared = False
 

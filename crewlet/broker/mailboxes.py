@@ -72,9 +72,9 @@ class Mailboxes:
         """Not asked of the broker where it was ensured a moment ago."""
         return _just_now(self._seen.pop(mailbox, None)) or await self.info(mailbox) is not None
 
-    def had_nothing_out(self, mailbox: Mailbox) -> bool:
-        """When it was ensured a moment ago. Answers once: thousands of seats of a node that died
-        are ensured and reclaimed, and a question each is what that costs the server."""
+    def pop_nothing_out(self, mailbox: Mailbox) -> bool:
+        """Whether nothing was, when it was ensured a moment ago. Answers once: thousands of seats
+        of a node that died are ensured and reclaimed, and a question each is what that costs."""
         seen = self._seen.get(mailbox)
         if seen is None or seen.out:
             return False

@@ -234,7 +234,7 @@ def test_who_did_not_let_go_in_order_left_mail_out() -> None:
         (
             ({}, True),
             ({"released": True}, False),
-            ({"released": True, "about": {MAIL_OUT: "1"}}, True),
+            ({"released": True, "about": {MAIL_OUT: "75.000"}}, True),
         ),
         start=1,
     ):
