@@ -32,6 +32,7 @@ class Fleet:
         self.plan = plan
         self.history = history
         self.timing = Timing()
+        self._rules = rules
         self.violations: list[Violation] = []
         self.sometimes = Sometimes()
         self.checkers: Sequence[Checker] = all_checkers(rules, self._fail)
@@ -187,7 +188,7 @@ class Fleet:
         runtime, process = host.runtime, host.process
         assert runtime is not None and process is not None
         try:
-            await runtime.drain(10.0)
+            await runtime.drain(self._rules.drain_s)
             await runtime.stop()
         finally:
             if process.alive:

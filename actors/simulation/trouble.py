@@ -95,6 +95,8 @@ class Trouble:
         self._cut_line(self._host(decision), decision.text, decision.length_s)
 
     def _cut_line(self, host: Host, way: str, length_s: float) -> None:
+        if self.healed:  # the last of a swizzle, whose time had not come
+            return
         ways = ("up", "down") if way == "both" else (way,)
         if host.line.up and host.line.down:
             self._since[host.index] = self.world.now

@@ -154,6 +154,12 @@ def outlived(seed: int, faults_s: float) -> Plan:
     return _planned(seed, knobs, cuts)
 
 
+def belated(seed: int, faults_s: float) -> Plan:
+    """Lines that are to be cut one after the other, some of them when all of it is to be over."""
+    _, knobs = _begin("belated", seed, turn_s=0.05, poison_chance=0.5)
+    return _planned(seed, knobs, [Decision(faults_s - 0.1, "swizzle", -1, 25.0)])
+
+
 PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "braked": braked,
     "busy": busy,
@@ -166,6 +172,7 @@ PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "buried": buried,
     "commanded": commanded,
     "outlived": outlived,
+    "belated": belated,
 }
 
 

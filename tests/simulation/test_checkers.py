@@ -63,6 +63,10 @@ GOOD: dict[str, list[Line]] = {
         *delivered(1, t=5.2, dc=2), *started(1, t=5.3, dc=2), *ended(t=5.4, code="nak"),
         *settled("nak", 1, t=5.5, dc=2, sent=2.0),
     ],
+    "S14 a failure that came when its node had waited long enough": [
+        *published(1), *delivered(1), at(2.5, "fault", **n1(code="leave")), *started(1),
+        *ended(t=12.5, code="nak"), *settled("defer", 1, t=12.6),
+    ],
     "S15 the same one, published again": [
         *published(1), at(1.5, "pub_ack", seat="dev", msg="m1", seq=1, code="dup"),
     ],
@@ -195,6 +199,13 @@ BAD: dict[str, tuple[str, list[Line]]] = {
     "a failure that goes back to the head": (
         "S14",
         [*published(1), *delivered(1), *started(1), *ended(code="nak"), *settled("defer", 1)],
+    ),
+    "a failure that goes back to the head of a node that waits for it": (
+        "S14",
+        [
+            *published(1), *delivered(1), at(2.5, "fault", **n1(code="leave")), *started(1),
+            *ended(t=12.4, code="nak"), *settled("defer", 1, t=12.5),
+        ],
     ),
     "two turns of one delivery": (
         "S12",

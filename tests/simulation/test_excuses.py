@@ -96,12 +96,19 @@ def test_the_sentence_names_the_fault():
 
 
 @pytest.mark.parametrize("end", ["ack", "dlq"])
-def test_what_its_former_holder_settled_late_was_handed_back_and_is_not_forgotten(end: str):
-    taken = at(12.05, "reclaim", node="n2", inc=1, seat="dev", code="all")
+@pytest.mark.parametrize("back_s", [12.05, 12.15], ids=["before", "after"])
+@pytest.mark.parametrize("kind", ["reclaim", "defer"])
+def test_what_its_former_holder_settled_late_was_handed_back_and_is_not_forgotten(
+    kind: str, back_s: float, end: str
+):
+    heir = {"node": "n2", "inc": 1, "seat": "dev"}
+    deferred = at(back_s, "defer", **heir, msg="m1", seq=1, dc=2)
+    back = at(back_s, "reclaim", **heir, code="all") if kind == "reclaim" else deferred
     late = [
         at(12.06, "complete_ok", **n1(seat="dev", msg="m1", fence=7)),
         at(12.1, end, **n1(seat="dev", msg="m1", seq=1, dc=1)),
     ]
     restart = at(12.2, "fault", code="broker_restart", sent=1.0)
-    lines = [*CALM, *published(1), *delivered(1, t=12.0), taken, *late, restart]
+    told = sorted([*late, back], key=lambda line: line[0])
+    lines = [*CALM, *published(1), *delivered(1, t=12.0), *told, restart]
     assert judge(lines, then=ticks(FOUND_S + 20.0, [], ALIVE)) == []

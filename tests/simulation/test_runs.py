@@ -23,6 +23,7 @@ from crewlet.testing.simulated.quiet import quiet
 from crewlet.testing.simulated.site import TwinSite
 from crewlet.testing.simulation import Promise, simulate
 from crewlet.turn import Turn
+from tests.simulation import planned
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide" / "simulation.md"
@@ -52,6 +53,12 @@ def test_every_promise_is_kept(seed: int):
     outcome = play(Task(seed, "swarm", 60.0))
     assert outcome.violations == ()
     assert outcome.handoffs > 5 and outcome.turns > 5
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_nothing_goes_wrong_any_more_once_all_is_healed(seed: int):
+    """Lines were cut when a swizzle's turn came to them, though the calm had begun."""
+    assert planned.played("belated", seed, 10.0).violations == ()
 
 
 def test_the_same_seed_is_the_same_run_in_any_process():

@@ -24,7 +24,8 @@ class Violation(Struct, frozen=True):
 class Rules(Struct, frozen=True):
     """The numbers that promises are measured by; seconds. `lost_s`: a question that was lost with
     the line is given up after so long, and until then nobody knows. `excuse`: what is known to be
-    missed (docs/reliability.md) is counted instead of failed."""
+    missed (docs/reliability.md) is counted instead of failed. `drain_s`: how long a node that
+    leaves waits for turns that run."""
 
     ttl_s: float = 20.0
     valid_s: float = 17.0
@@ -38,6 +39,7 @@ class Rules(Struct, frozen=True):
     lost_s: float = 5.0
     lift_s: float = 1.0
     graceful_s: float = 1.0
+    drain_s: float = 10.0
     excuse: bool = True
 
 

@@ -44,6 +44,7 @@ class Liveness(Checker):
         self._stored: dict[tuple[str, str], float] = {}
         self._steady: float | None = None
         self._back: dict[tuple[str, int], None] = {}
+        self._over: set[tuple[str, int]] = set()
         self.excuses = Excuses()
         self.graceful: list[float] = []
         self.takeovers: list[float] = []
@@ -61,6 +62,7 @@ class Liveness(Checker):
 
     def on_deliver(self, record: Record) -> None:
         self._back.pop((record.seat, record.seq), None)
+        self._over.discard((record.seat, record.seq))
         self.excuses.drop((record.seat, record.seq), record.t, self.calm)
         self._landed[record.seat, record.seq] = who(record), False
         self._count[record.seat, record.seq] = record.dc
@@ -71,7 +73,7 @@ class Liveness(Checker):
         """What others held of the seat is queued now, in the broker's memory."""
         for at, (owner, _) in self._landed.items():
             if at[0] == record.seat and owner != who(record):
-                self._back[at] = None
+                self._goes_back(at)
 
     def on_got(self, record: Record) -> None:
         """Who stood still may take what others have had since: that is nobody's."""
@@ -85,15 +87,20 @@ class Liveness(Checker):
         self._settled(record)
 
     def on_defer(self, record: Record) -> None:
-        self._back[record.seat, record.seq] = None
+        self._goes_back((record.seat, record.seq))
         self._settled(record)
 
     def on_dlq(self, record: Record) -> None:
         self._ended(record)
 
+    def _goes_back(self, place: tuple[str, int]) -> None:
+        """Unless another had ended it by then: nothing is left of it that a broker could forget."""
+        if place not in self._over:
+            self._back[place] = None
+
     def _ended(self, record: Record) -> None:
-        """Also where a former holder ends what its heir has handed back: nothing is left of it
-        that a broker could forget."""
+        """Also by a former holder, and after its heir has handed it back."""
+        self._over.add((record.seat, record.seq))
         self._back.pop((record.seat, record.seq), None)
         self._settled(record)
 

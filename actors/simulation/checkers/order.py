@@ -36,6 +36,16 @@ class Turn(Struct):
         return [count for other, count in both if other == place]
 
 
+class Outcome(Struct, frozen=True):
+    """What a turn came to, and with how many failures of that message by then. `heard`: for certain
+    by whoever settles its mail."""
+
+    code: str = "nothing"
+    least: int = 1
+    most: int = 1
+    heard: bool = True
+
+
 class RunBack:
     """What goes back in one settlement. It is in order where positions rise; or else where, in each
     conversation, timestamps do, and conversations stand by their oldest - of two drains at most,
@@ -78,7 +88,8 @@ class Order(Checker):
         self._run_back: dict[str, RunBack] = {}
         self._skipped: dict[tuple[str, str], tuple[float, float]] = {}
         self._turn: dict[str, Turn] = {}
-        self._outcome: dict[tuple[str, str, int, int], tuple[str, int, int]] = {}
+        self._outcome: dict[tuple[str, str, int, int], Outcome] = {}
+        self._cut_from: dict[str, float] = {}
         self._failures: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     def on_pub_req(self, record: Record) -> None:
@@ -115,7 +126,8 @@ class Order(Checker):
         ):
             self.fail("S13", f"{record.seat}: {record.seq} goes back out of its order")
         mine = who(record), record.seat, record.seq, record.dc
-        if record.code != AGAIN and self._outcome.get(mine, ("nothing", 1, 1))[0] == "nak":
+        outcome = self._outcome.get(mine, Outcome())
+        if record.code != AGAIN and outcome.code == "nak" and outcome.heard:
             self.fail("S14", f"{record.msg} failed, and goes back to the head")
         self._back.setdefault(record.seat, {})[record.seq] = None
         self._take((record.seat, record.seq))
@@ -123,6 +135,8 @@ class Order(Checker):
     def on_fault(self, record: Record) -> None:
         if record.code == "broker_restart":  # its queue of redeliveries was in its memory
             self._back.clear()
+        if record.code == "leave":
+            self._cut_from[who(record)] = record.t + self.rules.drain_s * (1 - self.rules.drift)
 
     # -- S14, S16 -------------------------------------------------------------------------
 
@@ -133,13 +147,14 @@ class Order(Checker):
         # Also what was on its way since before the seat changed hands, and went back since.
         self._back.get(record.seat, {}).pop(record.seq, None)
         mine = who(record), record.seat, record.seq, record.dc
-        outcome, least, most = self._outcome.get(mine, ("nothing", 1, 1))
-        if outcome != "nak":
-            self.fail("S16", f"{record.msg} is retried; its turn came to {outcome}")
+        outcome = self._outcome.get(mine, Outcome())
+        if outcome.code != "nak":
+            self.fail("S16", f"{record.msg} is retried; its turn came to {outcome.code}")
             return
-        wanted = [backoff_s(n, self.rules.backoff) for n in range(least, most + 1)]
+        failures = range(outcome.least, outcome.most + 1)
+        wanted = [backoff_s(n, self.rules.backoff) for n in failures]
         if not any(abs(record.sent - one) <= 1e-6 for one in wanted):
-            self.fail("S14", f"{record.msg} waits {record.sent:g} s after {most} failures")
+            self.fail("S14", f"{record.msg} waits {record.sent:g} s after {outcome.most} failures")
         self._take((record.seat, record.seq))
 
     def on_ack(self, record: Record) -> None:
@@ -217,16 +232,17 @@ class Order(Checker):
 
     def on_turn_end(self, record: Record) -> None:
         """Failures are counted in one tenure: whoever takes over begins anew. A message that lies
-        in a turn twice fails twice."""
+        in a turn twice fails twice. Past a drain's bound the cut may overtake an end."""
         turn = self._turn.pop(who(record) + record.seat, None)
         if turn is None:
             return
+        heard = record.t < self._cut_from.get(who(record), float("inf"))
         for place in dict.fromkeys(turn.places):
             times = turn.places.count(place)
             fence, before = self._failures.get((who(record), *place), (record.fence, 0))
             before = before if fence == record.fence else 0
             if record.code == "nak":
                 self._failures[who(record), *place] = record.fence, before + times
-            came = record.code, before + 1, before + times
+            came = Outcome(record.code, before + 1, before + times, heard)
             for count in turn.counts_of(place):
                 self._outcome[who(record), *place, count] = came
