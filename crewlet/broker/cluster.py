@@ -109,6 +109,12 @@ def checked_cluster(cluster: ClusterSettings, replicas: int) -> None:
             f"stream.replicas is 1 in a cluster of {members}: mail would go with the server that "
             "keeps it; write `replicas: 3`"
         )
+    ports = [port for port in (cluster.port, cluster.client_port, cluster.leaf_port) if port]
+    if len(set(ports)) < len(ports):
+        raise ConfigError(
+            "stream.cluster: port, client_port and leaf_port are three doors at one address: give "
+            "each a number of its own"
+        )
     if not cluster.secret and not cluster.secret_file:
         raise ConfigError(
             f"stream.cluster needs a secret that all its nodes share: set {SECRET_VARIABLE}, or "

@@ -1,4 +1,5 @@
-"""Whom a server turned away, or was turned away by: a peer of another authority, or another secret.
+"""Whom a server turned away, or was turned away by: a peer of another authority or another secret,
+or one that goes by the name of a member.
 
 Its log is the only place that says so; a member that is not let in otherwise waits for a leader
 without knowing why.
@@ -16,7 +17,7 @@ AGAIN_S: Final = 60.0
 
 _REFUSED: Final = re.compile(
     r"\[ERR\] (\S+):\d+ - [rl]id:\d+ - "
-    r"(.*(?:handshake error|authentication error|Authorization Violation).*)"
+    r"(.*(?:handshake error|authentication error|Authorization Violation|duplicate name).*)"
 )
 
 

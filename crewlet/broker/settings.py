@@ -111,6 +111,11 @@ def _check_leaf(settings: StreamSettings, leaf: LeafSettings) -> None:
             "the members keep all mail"
         )
     checked_leaf(leaf)
+    if settings.replicas == 1 and len(leaf.urls) > 1:
+        raise ConfigError(
+            f"stream.replicas is 1, but stream.leaf.urls names {len(leaf.urls)} members: write "
+            "`replicas: 3`, as they have it; what this node makes first is made for all of them"
+        )
 
 
 def _check_cluster(settings: StreamSettings, cluster: ClusterSettings) -> None:

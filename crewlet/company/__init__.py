@@ -24,6 +24,7 @@ from crewlet.company.node_file import (
     NodeIdentity,
     NodeSettings,
     check_node_settings,
+    checked_settings,
     load_node_settings,
 )
 from crewlet.company.problems import FileRefused, Problem
@@ -54,6 +55,7 @@ __all__ = [
     "check_company",
     "check_node_settings",
     "check_text",
+    "checked_settings",
     "company_schema",
     "load_company",
     "load_node_settings",

@@ -21,7 +21,7 @@ from crewlet.broker.settings import StreamSettings
 from crewlet.company.key import Key, Section
 from crewlet.company.load import read_source
 from crewlet.company.problems import FileRefused, Mark, Problem, Report, shown
-from crewlet.company.record import Reader, Record
+from crewlet.company.record import Reader, Record, is_filter
 from crewlet.company.stream_keys import STREAM_SECTIONS
 from crewlet.company.yaml import read_yaml
 from crewlet.errors import ConfigError
@@ -169,6 +169,24 @@ def check_node_settings(path: Path, env: Mapping[str, str] | None = None) -> lis
     return report.problems
 
 
+def checked_settings(settings: NodeSettings, *, own_broker: bool = True) -> NodeSettings:
+    """The settings themselves, also where no file was read for them; ConfigError naming the field
+    that cannot be. `own_broker`: the node opens the broker that `stream` describes."""
+    node = settings.node
+    if not is_handle(node.id):
+        raise ConfigError(f"node.id: {shown(node.id)} is no name for a node: {_ID_RULE}")
+    for role in node.roles:
+        if role not in NODE_ROLES:
+            raise ConfigError(f"node.roles: {shown(role)} is none of {', '.join(NODE_ROLES)}")
+    for name in node.labels:
+        if not is_filter(name):
+            raise ConfigError(f"node.labels: {shown(name)} is no name: small letters, digits, '_'")
+    if own_broker:
+        _check_roles(settings.stream, node.roles)
+        stream.checked(settings.stream)
+    return settings
+
+
 def _load(path: Path | None, env: Mapping[str, str] | None, report: Report) -> NodeSettings | None:
     env = os.environ if env is None else env
     source = b"" if path is None else read_source(path, report)
@@ -181,9 +199,11 @@ def _load(path: Path | None, env: Mapping[str, str] | None, report: Report) -> N
 def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSettings:
     nothing = Record(Mark(), "")
     api, node = record.record("api") or nothing, record.record("node") or nothing
+    broker = _stream(record, node.lines("roles"), env, report)
+    _check_named(broker, node, env, report)
     return NodeSettings(
         debug=record.flag("debug"),
-        stream=_stream(record, node.lines("roles"), env, report),
+        stream=broker,
         api=ApiSettings(host=api.line("host") or "127.0.0.1", port=int(api.number("port", 8400))),
         node=NodeIdentity(
             id=_node_id(node, env, report),
@@ -262,18 +282,35 @@ def _lease(record: Record, report: Report) -> Timing:
         return Timing()
 
 
+def _check_named(
+    settings: StreamSettings, node: Record, env: Mapping[str, str], report: Report
+) -> None:
+    """The default is every node's, and servers of one name do not let each other in."""
+    peers = () if settings.cluster is None else settings.cluster.peers
+    stated = node.has("id") or env.get(NODE_ID_VARIABLE)
+    if (settings.leaf is not None or len(peers) > 1) and not stated:
+        report.add(
+            node.mark,
+            "node.id",
+            "each node of a cluster has a name of its own: write `node: {id: ...}`, or set "
+            f"{NODE_ID_VARIABLE}",
+        )
+
+
+_ID_RULE: Final = "small letters, digits, '-' and '_', at most 63"
+
+
 def _node_id(node: Record, env: Mapping[str, str], report: Report) -> str:
-    rule = "small letters, digits, '-' and '_', at most 63"
     if node.has("id"):
         name = node.line("id")
         if name and not is_handle(name):
-            report.add(*node.at("id"), f"{node.written('id')} is no name for a node: {rule}")
+            report.add(*node.at("id"), f"{node.written('id')} is no name for a node: {_ID_RULE}")
         return name or NODE_ID
     name = env.get(NODE_ID_VARIABLE) or NODE_ID
     if not is_handle(name):
         report.add(
             node.mark,
             "node.id",
-            f"{shown(name)} in {NODE_ID_VARIABLE} is no name for a node: {rule}",
+            f"{shown(name)} in {NODE_ID_VARIABLE} is no name for a node: {_ID_RULE}",
         )
     return name

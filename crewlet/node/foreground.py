@@ -178,10 +178,12 @@ async def _stop(node: Node, say: _Say) -> int:
 
 
 class _Stop:
-    """Signals: the first asks, the second insists."""
+    """Signals: the first asks, the second insists. A node that was told by `crewlet drain` is asked
+    once more by its service manager, which insists on nothing yet."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._asked = False
 
     def install(self) -> None:
         loop = asyncio.get_running_loop()
@@ -189,9 +191,12 @@ class _Stop:
             loop.add_signal_handler(number, self._on_signal, number)
 
     def _on_signal(self, number: int) -> None:
-        if self._node.stopping.is_set():
+        if self._asked:
             end_children()
             _exit_now(128 + number)
+        if self._node.stopping.is_set():
+            _Say(quiet=False).complain("it stops already; again to stop at once")
+        self._asked = True
         self._node.stopping.set()
 
 

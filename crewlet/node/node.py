@@ -28,7 +28,7 @@ from crewlet import topics
 from crewlet.a2a.colleagues import Colleagues
 from crewlet.broker import open_broker
 from crewlet.broker.port import CompanyBroker
-from crewlet.company import Company, NodeSettings, load_company
+from crewlet.company import Company, NodeSettings, checked_settings, load_company
 from crewlet.coordination.leases import BucketLeases
 from crewlet.errors import NodeRefused
 from crewlet.events import Event, Trace
@@ -78,7 +78,7 @@ class Node:
     code 75 when its loop stood still for longer than its leases last. `apply` puts the company in
     the place of the active revision, which it works by otherwise (docs/guide/revisions.md). Use it
     as `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed back,
-    nothing stays behind.
+    nothing stays behind. ConfigError for settings that cannot be.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Node:
         apply: bool = False,
     ) -> None:
         self.company = company if isinstance(company, Company) else load_company(Path(company))
-        self.settings = settings or NodeSettings()
+        self.settings = checked_settings(settings or NodeSettings(), own_broker=broker is None)
         self.clock: Clock = clock or SystemClock()
         self.turns = Turns(self.settings.node.max_concurrent)
         self.strays = Strays()

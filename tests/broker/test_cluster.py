@@ -10,11 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+import structlog
 
 from actors.delivery import HandBack
 from actors.ports import Unavailable
 from crewlet.broker import names, patience, server_files
 from crewlet.broker.cluster import ClusterSettings, membership
+from crewlet.broker.embedded import EmbeddedServer
 from crewlet.broker.jetstream import JetStreamBroker
 from crewlet.broker.opening import open_broker
 from crewlet.broker.server_config import Plan, configuration
@@ -278,6 +280,29 @@ def test_a_stranger_is_no_member(runner: asyncio.Runner, cluster: Cluster) -> No
                 await client_of(stranger, "node-4", patience_s=0.1).start()
         finally:
             await stranger.stop()
+
+    runner.run(play())
+
+
+@pytest.mark.certifies(9)
+def test_a_namesake_is_no_member_and_its_node_is_told(
+    runner: asyncio.Runner, cluster: Cluster, tmp_path: Path
+) -> None:
+    """A node file that was copied, its id with it."""
+
+    async def play() -> None:
+        (port,) = free_ports(1)
+        settings = ClusterSettings(name="test", port=port, peers=cluster.peers, secret=SECRET)
+        namesake = membership(settings, "node-1")
+        server = EmbeddedServer(tmp_path / "copy", sync="interval", member=namesake)
+        with structlog.testing.capture_logs() as said:
+            await server.start()
+            try:
+                with pytest.raises(Unavailable):
+                    await client_of(server, "node-1", patience_s=0.1).start()
+                await until(lambda: any("duplicate name" in str(one.get("reason")) for one in said))
+            finally:
+                await server.stop()
 
     runner.run(play())
 

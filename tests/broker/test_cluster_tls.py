@@ -28,6 +28,7 @@ LINES = """\
 [1] 2026/11/30 22:39:52.2 [ERR] 10.0.0.3:42100 - rid:54 - TLS route handshake error: bad certificate
 [1] 2026/11/30 22:39:52.3 [ERR] 10.0.0.3:42108 - rid:57 - TLS route handshake error: bad certificate
 [1] 2026/11/30 22:39:52.4 [ERR] 10.0.0.9:33000 - lid:58 - authentication error - User "x"
+[1] 2026/11/30 22:39:52.5 [ERR] 10.0.0.4:33000 - rid:59 - Remote server has a duplicate name: "n1"
 """
 
 
@@ -142,6 +143,7 @@ def test_who_was_turned_away_is_said_once_a_minute(tmp_path: Path) -> None:
     told = [
         ("10.0.0.3", "TLS route handshake error: bad certificate"),
         ("10.0.0.9", 'authentication error - User "x"'),
+        ("10.0.0.4", 'Remote server has a duplicate name: "n1"'),
     ]
     assert refusals(LINES) == told
     log = tmp_path / "log"

@@ -14,6 +14,7 @@ from crewlet.broker import names, topology
 from crewlet.broker.api import Api
 from crewlet.broker.cluster import ClusterSettings
 from crewlet.broker.jetstream import JetStreamBroker
+from crewlet.broker.leaf import LeafSettings
 from crewlet.broker.settings import StreamSettings, checked
 from crewlet.broker.topology import SECOND
 from crewlet.coordination.store import CLAIMS
@@ -281,6 +282,21 @@ def _clustered(
     return StreamSettings(replicas=replicas, cluster=cluster)
 
 
+def _ported(client_port: int, leaf_port: int = 0) -> StreamSettings:
+    secret, leaves = "s" * 32, "t" * 32
+    cluster = ClusterSettings(
+        peers=THREE,
+        secret=secret,
+        client_port=client_port,
+        leaf_port=leaf_port,
+        leaf_secret=leaves,
+    )
+    return StreamSettings(replicas=3, cluster=cluster)
+
+
+LEAF = LeafSettings(urls=("a:1", "b:1"), secret="s" * 32)
+
+
 @pytest.mark.certifies(3, 8, 9)
 @pytest.mark.parametrize(
     ("settings", "word"),
@@ -302,6 +318,9 @@ def _clustered(
         (_clustered(*THREE, replicas=1), "replicas: 3"),
         (_clustered(*THREE, name='x"y'), "cluster.name"),
         (_clustered(*THREE, host='x"y'), "cluster.host"),
+        (_ported(client_port=6222), "three doors"),
+        (_ported(client_port=1, leaf_port=1), "three doors"),
+        (StreamSettings(leaf=LEAF), "names 2 members: write `replicas: 3`"),
         (StreamSettings(type="memory", cluster=ClusterSettings(peers=THREE)), "cluster"),
         (StreamSettings(store_dir="", replicas=3, cluster=ClusterSettings()), "store_dir"),
     ],
@@ -327,5 +346,8 @@ def test_settings_that_do_not() -> None:
         _clustered(*THREE),
         _clustered("a:1", replicas=1),
         _clustered(*THREE, "d:1", "e:1"),
+        _ported(client_port=4222, leaf_port=7422),
+        StreamSettings(leaf=LEAF, replicas=3),
+        StreamSettings(leaf=LeafSettings(urls=("a:1",), secret="s" * 32)),
     ):
         assert checked(settings) is settings

@@ -8,8 +8,17 @@ import pytest
 from msgspec.structs import astuple
 
 from actors.machines.timing import Timing
-from crewlet.company import NodeSettings, check_node_settings, load_node_settings
+from crewlet.broker.settings import StreamSettings
+from crewlet.company import (
+    NodeIdentity,
+    NodeSettings,
+    check_node_settings,
+    checked_settings,
+    load_node_settings,
+    parse_company,
+)
 from crewlet.errors import ConfigError
+from crewlet.node import Node
 
 
 def written(folder: Path, text: str) -> Path:
@@ -128,6 +137,7 @@ def test_problems_have_their_place(tmp_path: Path, text: str, problem: str) -> N
         load_node_settings(file, env={})
 
 
+OF_A_CLUSTER = {"CREWLET_CLUSTER_SECRET": "0123456789abcdef", "CREWLET_NODE_ID": "node-1"}
 CLUSTER = (
     "stream:\n  replicas: 3\n  cluster:\n    name: acme\n    port: 6301\n    client_port: 4301\n"
     "    peers: [127.0.0.1:6301, '${B}:6301', c:6301]\n"
@@ -136,7 +146,7 @@ CLUSTER = (
 
 @pytest.mark.certifies(9)
 def test_a_cluster_and_where_its_secret_comes_from(tmp_path: Path) -> None:
-    env = {"B": "b", "CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    env = {"B": "b", **OF_A_CLUSTER}
     cluster = load_node_settings(written(tmp_path, CLUSTER), env=env).stream.cluster
     assert cluster is not None
     assert cluster.peers == ("127.0.0.1:6301", "b:6301", "c:6301")
@@ -149,7 +159,7 @@ def test_a_cluster_and_where_its_secret_comes_from(tmp_path: Path) -> None:
 
 @pytest.mark.certifies(9)
 def test_a_cluster_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> None:
-    env = {"B": "b", "CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    env = {"B": "b", **OF_A_CLUSTER}
     two = CLUSTER.replace(", c:6301", "")
     with pytest.raises(ConfigError, match=r"2:3: stream: .*two have no majority"):
         load_node_settings(written(tmp_path, two), env=env)
@@ -157,6 +167,46 @@ def test_a_cluster_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> N
         load_node_settings(written(tmp_path, CLUSTER), env={"B": "b"})
     with pytest.raises(ConfigError, match="unknown key 'secret'"):
         load_node_settings(written(tmp_path, CLUSTER + "    secret: x\n"), env=env)
+    with pytest.raises(ConfigError, match=r"2:3: stream: .*three doors"):
+        load_node_settings(written(tmp_path, CLUSTER + "    leaf_port: 4301\n"), env=env)
+
+
+@pytest.mark.certifies(9)
+def test_a_member_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """The name that a node has without being told is every node's."""
+    env = {"B": "b", "CREWLET_CLUSTER_SECRET": "0123456789abcdef"}
+    with pytest.raises(ConfigError, match=r"node\.id: each node .*CREWLET_NODE_ID"):
+        load_node_settings(written(tmp_path, CLUSTER), env=env)
+    with pytest.raises(ConfigError, match=r"8:7: node\.id: each node"):
+        load_node_settings(written(tmp_path, CLUSTER + "node: {max_concurrent: 4}\n"), env=env)
+    named = load_node_settings(written(tmp_path, CLUSTER + "node: {id: n1}\n"), env=env)
+    assert named.node.id == "n1"
+    alone = "stream: {cluster: {peers: [a:6222]}}\n"
+    assert load_node_settings(written(tmp_path, alone), env=env).node.id == "node-0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (NodeSettings(node=NodeIdentity(id="a.b")), r"node\.id: 'a\.b' is no name"),
+        (NodeSettings(node=NodeIdentity(roles=("seat",))), r"node\.roles: 'seat' is none of data"),
+        (NodeSettings(node=NodeIdentity(labels={"a-b": "x"})), r"node\.labels: 'a-b' is no name"),
+        (NodeSettings(node=NodeIdentity(roles=("seats",))), "add data"),
+        (NodeSettings(stream=StreamSettings(type="nats")), "name the server"),
+        (NodeSettings(stream=StreamSettings(replicas=3)), "needs a cluster"),
+    ],
+    ids=str,
+)
+def test_settings_that_came_from_no_file_are_held_to_the_same(
+    settings: NodeSettings, problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        Node(parse_company("name: c\nroles: [{name: Dev, handle: dev}]\n"), settings=settings)
+
+
+def test_a_node_that_is_given_its_broker_is_not_asked_about_one() -> None:
+    settings = NodeSettings(node=NodeIdentity(roles=("seats",)))
+    assert checked_settings(settings, own_broker=False) is settings
 
 
 FLEET = Path(__file__).parents[2] / "examples" / "fleet"

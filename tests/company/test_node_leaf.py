@@ -16,6 +16,7 @@ MEMBER = (
 )
 ENV = {
     "B": "b",
+    "CREWLET_NODE_ID": "edge-1",
     "CREWLET_CLUSTER_SECRET": "0123456789abcdef",
     "CREWLET_LEAF_SECRET": "fedcba9876543210",
 }
@@ -62,6 +63,7 @@ def test_a_member_that_takes_leaves_over_tls(tmp_path: Path) -> None:
         ("stream: {leaf: {}}\n", "urls is needed|'urls' is missing|urls"),
         ("stream: {leaf: {urls: []}}\n", "name the members' host:leaf_port"),
         ("stream: {leaf: {urls: ['nats://u:hidden@h:1']}}\n", "each is a host:port"),
+        (LEAF.replace("  replicas: 3\n", ""), "names 2 members: write `replicas: 3`"),
         (MEMBER + "    tls: {cert: a, key: b}\n", "ca"),
     ],
 )
@@ -71,6 +73,14 @@ def test_what_cannot_be_is_refused_with_the_way_out(
     with pytest.raises(ConfigError, match=way_out) as refused:
         load_node_settings(written(tmp_path, text), env=ENV)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.certifies(10)
+def test_a_leaf_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """Two of one name would take each other's place at the members."""
+    env = {word: value for word, value in ENV.items() if word != "CREWLET_NODE_ID"}
+    with pytest.raises(ConfigError, match=r"node\.id: each node of a cluster"):
+        load_node_settings(written(tmp_path, LEAF), env=env)
 
 
 @pytest.mark.certifies(10)
