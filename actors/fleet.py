@@ -75,8 +75,7 @@ class FleetSpec(Struct, frozen=True, kw_only=True):
 
 
 def member_of(lease: Lease) -> Member:
-    """The node of a session. One of no stated role has all of them, and so has one whose row
-    states none that we know."""
+    """The node of a session. One of no stated role has all of them."""
     roles = tuple(lease.about.get(ROLES, "").split())
     return Member(lease.node, labels_of(lease), LEAVING not in lease.about, roles)
 

@@ -103,6 +103,8 @@ class SeatSupervisor(Actor):
 
     @handles(GiveUpSeat)
     def on_give_up(self, wanted: GiveUpSeat, sender: Address) -> None:
+        if self._intake.withdraw(wanted.handle):
+            self._say_gone(wanted.handle, "not wanted any more", voluntary=True)
         self._step(wanted.handle, handoff.GiveUp(wanted.reason, wanted.to, wanted.ordered))
 
     @handles(WhereIsSeat, urgent=True)

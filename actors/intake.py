@@ -43,6 +43,12 @@ class Intake:
         """It came to nothing, which says nothing of how quickly things are done."""
         self._since.pop(handle, None)
 
+    def withdraw(self, handle: str) -> bool:
+        """It is not to be taken any more; False where it does not wait."""
+        before = len(self._waiting)
+        self._waiting = deque(wanted for wanted in self._waiting if wanted.handle != handle)
+        return len(self._waiting) < before
+
     def clear(self) -> list[TakeSeat]:
         """None is to be taken any more; those that waited."""
         waiting = list(self._waiting)

@@ -221,7 +221,7 @@ class NodeActor(Actor):
 
     @handles(StandAside)
     def on_stand_aside(self, wanted: StandAside, sender: Address) -> None:
-        if self._fleet is not None:
+        if self._fleet is not None and not self._leaving:  # there is no way back from a drain
             self._fleet.stay_away(self, on=wanted.on)
 
     @handles(Relabel)

@@ -89,13 +89,18 @@ class Outlook:
             and view.holder(resource_of(handle), now) == mine
         ]
 
-    def refused(self, wanted: MoveSeat, working: Collection[str], now: float) -> str:
-        """Why a seat cannot be sent there; empty where it can."""
+    def refused(
+        self, wanted: MoveSeat, working: Collection[str], letting_go: Collection[str], now: float
+    ) -> str:
+        """Why a seat cannot be sent there; empty where it can. One that we are `letting_go` of
+        may be kept, as any other node may be named while its turn still runs."""
         view, mine = self._view, self._spec.node
         holder = view.holder(resource_of(wanted.handle), now)
-        if holder != mine or wanted.handle not in working:
+        if holder != mine:
             return f"{wanted.handle} is not worked here, but on {holder or 'no node'}"
-        if wanted.to == mine:
+        if wanted.handle not in working:
+            return f"{wanted.handle} is not worked here yet: try again in a moment"
+        if wanted.to == mine and wanted.handle not in letting_go:
             return f"{wanted.handle} is worked on {wanted.to} already"
         live = view.live(now)
         there = next((lease for lease in live if lease.node == wanted.to), None)

@@ -6,7 +6,7 @@ at once, sessions that fell silent are ended, and giving up for the sake of bala
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import structlog
@@ -38,7 +38,7 @@ from actors.leases import (
     SessionTaken,
 )
 from actors.machines.fleet_view import FleetView
-from actors.machines.placement import Demand, GiveUp, Member, Moves, may_work
+from actors.machines.placement import Demand, GiveUp, Member, Moves, decide, may_work
 from actors.machines.waves import Waves
 from actors.outlook import Outlook
 from actors.ports import BrokerError
@@ -162,8 +162,7 @@ class PlacementSupervisor(Actor):
         return may_take and self._take(handle, now)
 
     def _own(self) -> Member:
-        spec = self._spec
-        return Member(spec.node, self._labels, not self._leaving, spec.roles)
+        return Member(self._spec.node, self._labels, not self._leaving, self._spec.roles)
 
     @handles(EffectEnded)
     def on_ended(self, ended: EffectEnded, sender: Address) -> None:
@@ -207,9 +206,8 @@ class PlacementSupervisor(Actor):
 
     @handles(SeatGone)
     def on_gone(self, gone: SeatGone, sender: Address) -> None:
-        self._working.pop(gone.handle, None)
-        self._letting_go.pop(gone.handle, None)
-        self._coming.pop(gone.handle, None)
+        for known in (self._working, self._letting_go, self._coming):
+            known.pop(gone.handle, None)
         now, row = self.clock.monotonic(), self._view.row(resource_of(gone.handle))
         self._setbacks.met(gone, now)
         if not gone.voluntary or row is None:
@@ -236,6 +234,7 @@ class PlacementSupervisor(Actor):
     @handles(StopTaking)
     def on_stop_taking(self, wanted: StopTaking, sender: Address) -> None:
         self._leaving = wanted.on
+        self._let_go_of(self._coming if wanted.on else ())
         self._soon(0.0)
 
     @handles(NewLabels)
@@ -249,7 +248,8 @@ class PlacementSupervisor(Actor):
 
     @handles(MoveSeat)
     def on_move(self, wanted: MoveSeat, sender: Address) -> None:
-        refused = self._outlook.refused(wanted, self._working, self.clock.monotonic())
+        now, working, leaving = self.clock.monotonic(), self._working, self._letting_go
+        refused = self._outlook.refused(wanted, working, leaving, now)
         if not refused:
             self._give_up(GiveUpSeat(wanted.handle, "moved", wanted.to, ordered=True))
         self.tell(sender, Moved(refused))
@@ -270,11 +270,10 @@ class PlacementSupervisor(Actor):
         if (at := self._waves.next_at()) < float("inf"):
             self.timer("wave", max(0.001, at - now), _NextWave())
 
-    def _let_go_of_all(self) -> None:
+    def _let_go_of(self, seats: Iterable[str]) -> None:
         """It cannot be told to whom: nobody is waited for."""
-        for handle in self._working:
-            if handle not in self._letting_go:
-                self._give_up(GiveUpSeat(handle, "drain"))
+        for handle in [handle for handle in seats if handle not in self._letting_go]:
+            self._give_up(GiveUpSeat(handle, "drain"))
 
     @handles(_NextWave)
     def on_next_wave(self, _: _NextWave, sender: Address) -> None:
@@ -309,7 +308,7 @@ class PlacementSupervisor(Actor):
         if self._seen and self._session.valid_until > now:
             self._pass(now)
         elif self._leaving:
-            self._let_go_of_all()
+            self._let_go_of(self._working)
         if (silence := self._view.next_silence()) < float("inf"):
             self._soon(max(0.0, silence - now) if silence > now else self._spec.timing.sweep_s)
 
@@ -317,9 +316,7 @@ class PlacementSupervisor(Actor):
         self._end_the_silent(now)
         openings = self._spec.seats()
         if openings is None:  # unknown is never absent
-            log.warning("placement_skipped", reason="the company cannot be read")
-            if self._leaving:
-                self._let_go_of_all()
+            self._skip("the company cannot be read")
             return
         if openings is not self._openings:
             self._openings = openings
@@ -327,9 +324,18 @@ class PlacementSupervisor(Actor):
         board = self._outlook.board(openings, self._own(), self._working, now)
         if self._outlook.changes_at < float("inf"):
             self._soon(self._outlook.changes_at - now)
-        moves = self._spec.strategy(board)
+        try:
+            moves = decide(self._spec.strategy, board)
+        except Exception as error:  # an embedder's: the node outlives it, and moves nothing by it
+            self._skip("the strategy failed", error)
+            return
         self._say_unplaceable(moves)
         self._carry_out(moves, openings, now)
+
+    def _skip(self, reason: str, error: Exception | None = None) -> None:
+        log.warning("placement_skipped", reason=reason, exc_info=error)
+        if self._leaving:
+            self._let_go_of(self._working)
 
     def _end_the_silent(self, now: float) -> None:
         for lease in self._view.to_end(now):

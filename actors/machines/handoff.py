@@ -203,7 +203,8 @@ class Handoff:
         self._do(WriteClaim(given.row))
 
     def _give_up_claim(self, given: GiveUp) -> None:
-        self._given_up = given
+        if self._given_up is None or given.ordered:
+            self._given_up = given
 
     def _claimed(self, given: Claimed) -> None:
         self.row = given.row
@@ -237,6 +238,11 @@ class Handoff:
         self._to, self._ordered = given.to, given.ordered
         self._do(Drain())
 
+    def _redirect(self, given: GiveUp) -> None:
+        """Until its row is written an operator may name another node for it."""
+        if given.ordered:
+            self._to, self._ordered = given.to, True
+
     def _empty(self, _: Empty) -> None:
         self.state = State.RELEASING
         self._write_release()
@@ -264,7 +270,9 @@ class Handoff:
         and the seat is idle."""
         self._writing = False
 
-    def _release_again(self, _: Beat | GiveUp) -> None:
+    def _release_again(self, given: Beat | GiveUp) -> None:
+        if isinstance(given, GiveUp):
+            self._redirect(given)
         if not self._writing:
             self._write_release()
 
@@ -305,9 +313,11 @@ _TABLE: Final[dict[tuple[State, type], Handler]] = {
     (State.ESTABLISHING, Fence): Handoff._fence,
     (State.HELD, GiveUp): Handoff._give_up,
     (State.HELD, Fence): Handoff._fence,
+    (State.LEAVING, GiveUp): Handoff._redirect,
     (State.LEAVING, Empty): Handoff._empty,
     (State.LEAVING, NotEmpty): Handoff._not_empty,
     (State.LEAVING, Fence): Handoff._fence,
+    (State.UNDEAD, GiveUp): Handoff._redirect,
     (State.UNDEAD, Empty): Handoff._empty,
     (State.UNDEAD, Beat): Handoff._try_again,
     (State.UNDEAD, Fence): Handoff._fence,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 Reason: TypeAlias = Literal["gone", "role", "placement", "balance"]
 
@@ -56,7 +57,9 @@ class Place(Struct, frozen=True):
 
 
 class Board(Struct, frozen=True):
-    """What a strategy decides from. `gone`: what `me` holds and the company has not any more."""
+    """What a strategy decides from, on the node `me`: the `members` by id, `me` among them, and
+    every seat and duty of the company in its order. `gone`: what `me` holds and the company has
+    not any more."""
 
     me: str
     members: Sequence[Member]
@@ -83,6 +86,31 @@ class Moves(Struct, frozen=True):
 Strategy: TypeAlias = Callable[[Board], Moves]
 """An embedder's own must be a pure function of the board, and agree with itself: what one node
 gives up for another, that other must want."""
+
+
+def decide(strategy: Strategy, board: Board) -> Moves:
+    """What a strategy says, as far as it may: it takes nothing that somebody holds or that this
+    node may not work; what it gives up without need is balance, which is braked, and nothing else
+    is. Raises what the strategy raises, and TypeError for an answer that is no Moves."""
+    moves = strategy(board)
+    if not isinstance(moves, Moves):
+        raise TypeError(f"a strategy answers Moves, not {type(moves).__name__}")
+    if not moves.give_up and not moves.take:
+        return moves
+    me = next(member for member in board.members if member.id == board.me)
+    places = {place.handle: place for place in board.places}
+
+    def ours(handle: str) -> bool:
+        return handle in places and may_work(me, places[handle].demand)
+
+    def called(one: GiveUp) -> GiveUp:
+        if ours(one.handle):
+            return replace(one, reason="balance")
+        return replace(one, reason="placement") if one.reason == "balance" else one
+
+    give_up = [called(one) for one in moves.give_up if one.to != board.me]
+    take = [handle for handle in moves.take if ours(handle) and not places[handle].holder]
+    return Moves(tuple(give_up), tuple(take), moves.unplaceable)
 
 
 def fair_shares(board: Board) -> Moves:

@@ -61,15 +61,16 @@ class FleetView(Protocol):
         """Why none of the nodes that are there may work what asks for this, a clause a node; empty
         where one may."""
 
-    async def move(self, handle: str, node: str) -> str:
-        """Have this seat, which this node holds, worked by `node`; a sentence about what
-        happens now."""
+    async def move(self, handle: str, node: str) -> tuple[bool, str]:
+        """Have this seat, which this node holds, worked by `node`; whether that changes anything,
+        and a sentence about what happens now. Until its running turn has ended another may be
+        named."""
 
-    async def drain(self, node: str) -> str:
-        """Give up the seats of `node`, which is this one, and take none, until `undrain`. The
-        process stays. A sentence about what happens now."""
+    async def drain(self) -> str:
+        """Give up the seats of this node and take none, until `undrain`. The process stays. A
+        sentence about what happens now."""
 
-    async def undrain(self, node: str) -> str:
+    async def undrain(self) -> str:
         """Take seats again."""
 
     async def relabel(self, changed: Mapping[str, str]) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 import structlog
 
 from actors.delivery import BatchOptions, Mailbox
+from actors.machines.placement import Strategy, fair_shares
 from actors.machines.timing import Timing
 from actors.messages import NodeDrained
 from actors.node import NodeSpec
@@ -76,7 +77,8 @@ class Node:
     name. `web` false opens no port, `admin` false no socket; `folder`
     is where handlers are looked for and commands run. `watchdog` lets the process leave with
     code 75 when its loop stood still for longer than its leases last. `apply` puts the company in
-    the place of the active revision, which it works by otherwise (docs/guide/revisions.md). Use it
+    the place of the active revision, which it works by otherwise (docs/guide/revisions.md).
+    `strategy` says which node works what, the same one on every node (docs/guide/fleet.md). Use it
     as `async with Node(...) as node:`; leaving the block drains: what runs ends or is handed back,
     nothing stays behind. ConfigError for settings that cannot be.
     """
@@ -97,6 +99,7 @@ class Node:
         clock: Clock | None = None,
         watchdog: bool = False,
         apply: bool = False,
+        strategy: Strategy = fair_shares,
     ) -> None:
         self.company = company if isinstance(company, Company) else load_company(Path(company))
         self.settings = checked_settings(settings or NodeSettings(), own_broker=broker is None)
@@ -117,6 +120,7 @@ class Node:
         self._web = WebServer() if web else None
         self._admin = admin
         self._apply = apply
+        self._strategy = strategy
         self._given_broker = broker
         self._closers = AsyncExitStack()
         self._drained: NodeDrained | None = None
@@ -217,6 +221,7 @@ class Node:
             if self._watchdog is not None:  # a slow shutdown is no reason for a crude one
                 self._watchdog.disarm()
             self.edge.draining = True
+            self.stopping.set()  # there is no way back
             bound_s = self.settings.drain_timeout_s if bound_s is None else bound_s
             if self.failed:  # there is nobody left to ask
                 self._drained = NodeDrained((), ())
@@ -342,7 +347,9 @@ class Node:
         self.reconcile.tell(self.outages.revised)
         seal = self._folder.seal if self._folder is not None else ""
         duties = duties_of(self, self._shared, {"channels": self._colleagues.sweep.run})
-        place = Place(self, self._shared, self._workshop, duties, alone=self._alone, seal=seal)
+        place = Place(
+            self, self._shared, self._workshop, duties, self._strategy, alone=self._alone, seal=seal
+        )
         return NodeSpec(
             self.broker,
             router=self._router(followers) if self._has("ingress") else None,

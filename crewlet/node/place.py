@@ -10,6 +10,7 @@ import structlog
 
 from actors.duty import DutySpec
 from actors.fleet import FleetSpec, Opening
+from actors.machines.placement import Strategy
 from actors.seat import SeatSpec
 from crewlet.company import Company, NodeSettings
 from crewlet.node.duties import Duties
@@ -42,6 +43,7 @@ class Place:
         store: SharedFleet,
         workshop: Workshop,
         duties: Duties,
+        strategy: Strategy,
         *,
         alone: bool,
         seal: str,
@@ -50,6 +52,7 @@ class Place:
         self._store = store
         self._workshop = workshop
         self._duties = duties
+        self._strategy = strategy
         self._alone = alone
         self._seal = seal
         self._opened: tuple[Company, list[Opening]] | None = None
@@ -66,6 +69,7 @@ class Place:
             labels=settings.node.labels,
             facts=self._node.reconcile.facts(),
             timing=settings.lease,
+            strategy=self._strategy,
             seal=self._seal,
             settle_s=0.0 if self._alone else SETTLE_S,
             tell=self._on_fleet,

@@ -139,29 +139,36 @@ class SharedFleet:
         found = [(member.id, why_not(member, demand)) for member in members]
         return [f"{id}: {why}" for id, why in found] if all(why for _, why in found) else ()
 
-    async def move(self, handle: str, node: str) -> str:
-        if self.owner_of(handle) == node == self._node.node_id:
-            return f"{handle} is worked by {node} already"
-        if refused := await self._node.runtime.move(handle, node):
+    async def move(self, handle: str, node: str) -> tuple[bool, str]:
+        owner, own = self.owner_of(handle), self._node.node_id
+        if owner is None:
+            raise NodeRefused(f"{handle} is on no node now: `crewlet why {handle}` says why")
+        refused = await self._node.runtime.move(handle, node)
+        if refused and owner == node == own and not self._aside:
+            return False, f"{handle} is worked by {node} already"
+        if refused:
             raise NodeRefused(f"{refused}; `crewlet node ls` shows who is there")
-        return f"{handle} goes to {node} as soon as its running turn has ended"
+        if node == own:
+            return True, f"{handle} stays: it is taken up anew when its running turn has ended"
+        return True, f"{handle} goes to {node} as soon as its running turn has ended"
 
-    async def drain(self, node: str) -> str:
+    async def drain(self) -> str:
         self._check_serving()
         before, self._aside = self._aside, True
         self._node.edge.draining = True
         self._node.runtime.stand_aside(on=True)
         if before:
             return "it was told before; `crewlet node ls` shows how far it is"
-        others = [row.id for row in await self.nodes() if row.state == "serving" and row.id != node]
+        own, rows = self._node.node_id, await self.nodes()
+        others = [row.id for row in rows if row.state == "serving" and row.id != own]
         if not others:
             return "its seats rest once their turns have ended: nobody else is there for the mail"
         return f"its seats go to {', '.join(others[:KNOWN])} as their turns end"
 
-    async def undrain(self, node: str) -> str:
+    async def undrain(self) -> str:
         self._check_serving()
         if not self._aside:
-            return f"{node} is not drained"
+            return f"{self._node.node_id} is not drained"
         self._aside = False
         self._node.edge.draining = False
         self._node.runtime.stand_aside(on=False)

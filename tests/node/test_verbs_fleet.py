@@ -364,6 +364,87 @@ def test_a_move_that_cannot_be_says_why() -> None:
     on_nodes(test, "n1", "n2")
 
 
+def test_a_seat_of_nobody_is_not_said_to_be_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(node: Operated) -> None:
+        monkeypatch.setattr(node.node.fleet, "owner_of", lambda handle: None)
+        with pytest.raises(NodeRefused, match="dev is on no node now: `crewlet why dev`"):
+            await node.ask("seat.move", handle="dev", node="n1")
+
+    on_nodes(test)
+
+
+def test_another_node_may_be_named_until_the_turn_has_ended() -> None:
+    """Also the one that it is on: an operator may think again."""
+
+    async def turn(_: Turn) -> str:
+        await asyncio.sleep(60)
+        return "done"
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        here, there = mine.node.node_id, other.node.node_id
+        await mine.node.send("dev", "go")
+        await asyncio.sleep(1)
+        stays = await other.one("seat.move", handle="dev", node=here)
+        assert not stays["changed"] and "already" in stays["note"]
+        goes = await other.one("seat.move", handle="dev", node=there)
+        assert goes["changed"] and f"goes to {there}" in goes["note"]
+        back = await other.one("seat.move", handle="dev", node=here)
+        assert back["changed"] and "dev stays" in back["note"]
+        await asyncio.sleep(90)
+        assert [each.node.fleet.owner_of("dev") for each in nodes] == [here] * 2
+        assert (await mine.one("seat.show", handle="dev"))["state"] == "idle"
+
+    on_nodes(test, "n1", "n2", turn=turn)
+
+
+def test_a_node_that_leaves_for_good_is_not_undrained() -> None:
+    """An embedder's node is told by nobody but its block that it stops."""
+
+    async def turn(_: Turn) -> str:
+        await asyncio.sleep(20)
+        return "done"
+
+    async def test(*nodes: Operated) -> None:
+        mine, other = owner(*nodes)
+        await mine.node.send("dev", "go")
+        await asyncio.sleep(1)
+        await mine.one("node.drain")
+        stopping = asyncio.create_task(mine.node.drain())
+        await asyncio.sleep(1)
+        calls: list[tuple[str, Row]] = [
+            ("node.undrain", {}),
+            ("node.label", {"labels": {"gpu": "yes"}}),
+        ]
+        for verb, args in calls:
+            with pytest.raises(NodeRefused, match="is stopping"):
+                await mine.ask(verb, **args)
+        (own, *_) = await mine.ask("node.ls")
+        assert own["state"] == "leaving" and mine.node.edge.draining
+        assert (await stopping).cut == ()
+        await asyncio.sleep(5)
+        assert other.node.fleet.owner_of("dev") == other.node.node_id
+
+    on_nodes(test, "n1", "n2", turn=turn)
+
+
+@pytest.mark.parametrize("verb", ["node.drain", "node.undrain"])
+def test_what_is_said_twice_is_said_once(verb: str) -> None:
+    async def test(*nodes: Operated) -> None:
+        one, two = nodes
+        if verb == "node.undrain":
+            assert "is not drained" in (await one.one(verb, node="n2"))["note"]
+            await one.one("node.drain", node="n2")
+        first, second = [(await one.one(verb, node="n2"))["note"] for _ in range(2)]
+        again = "told before" if verb == "node.drain" else "is not drained"
+        assert again in second and again not in first
+        assert two.node.edge.draining == (verb == "node.drain")
+        failure = await one.refused(verb, node="n9")
+        assert (failure.code, failure.exit) == ("no_node", 3)
+
+    on_nodes(test, "n1", "n2")
+
+
 def test_a_node_that_is_silent_may_have_done_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(*nodes: Operated) -> None:
         one, two = nodes

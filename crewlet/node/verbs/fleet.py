@@ -52,11 +52,11 @@ class FleetVerbs:
     async def drain(self, args: OfNode, caller: Caller) -> Rows:
         """Accepted, not awaited: the turn that asks may be one that the drain waits for. Who
         wants to wait for the others looks at `ps`."""
-        note = await self._node.fleet.drain(self._node.node_id)
+        note = await self._node.fleet.drain()
         yield {"node": self._node.node_id, "state": "draining", "note": note}
 
     async def undrain(self, args: OfNode, caller: Caller) -> Rows:
-        note = await self._node.fleet.undrain(self._node.node_id)
+        note = await self._node.fleet.undrain()
         yield {"node": self._node.node_id, "state": "serving", "note": note}
 
     async def names(self, _: Nothing, caller: Caller) -> Rows:

@@ -226,8 +226,8 @@ class SeatVerbs:
     async def move(self, args: Move, caller: Caller) -> Rows:
         """Accepted, not awaited: the caller may be a turn of this very seat."""
         agent_seat(self._node, args.handle)
-        note = await self._node.fleet.move(args.handle, args.node)
-        yield self._done(args.handle, args.node != self._node.node_id, note)
+        changed, note = await self._node.fleet.move(args.handle, args.node)
+        yield self._done(args.handle, changed, note)
 
     async def delete(self, args: Delete, caller: Caller) -> Rows:
         """Its mailboxes, with all that is in them."""

@@ -274,3 +274,33 @@ def test_what_nobody_asked_for_is_refused_and_changes_nothing() -> None:
             with pytest.raises(IllegalInput):
                 machine.step(given)
             assert vars(machine) == known
+
+
+@pytest.mark.certifies(272)
+@pytest.mark.parametrize("undead", [False, True])
+def test_an_operator_may_name_another_node_until_the_row_is_written(*, undead: bool) -> None:
+    machine = Handoff()
+    for given in (h.Take(None, died=False), h.Claimed(ROW), h.Established()):
+        machine.step(given)
+    machine.step(h.GiveUp("balance", "b"))
+    if undead:
+        machine.step(h.NotEmpty())
+    assert machine.step(h.GiveUp("moved", "c", ordered=True)) == []
+    assert machine.step(h.GiveUp("drain", "d")) == []
+    (write,) = machine.step(h.Empty())
+    assert isinstance(write, h.WriteRelease) and (write.to, write.ordered) == ("c", True)
+    assert machine.step(h.GiveUp("moved", "d", ordered=True)) == []
+    machine.step(h.NotReleased())
+    (again,) = machine.step(h.Beat())
+    assert isinstance(again, h.WriteRelease) and again.to == "d"
+
+
+@pytest.mark.certifies(272)
+def test_what_an_operator_said_of_a_claim_under_way_is_not_forgotten_in_a_drain() -> None:
+    machine = Handoff()
+    machine.step(h.Take(None, died=False))
+    machine.step(h.GiveUp("moved", "b", ordered=True))
+    machine.step(h.GiveUp("drain"))
+    assert machine.step(h.Claimed(ROW)) == [h.Drain()]
+    (write,) = machine.step(h.Empty())
+    assert isinstance(write, h.WriteRelease) and (write.to, write.ordered) == ("b", True)
