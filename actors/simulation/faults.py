@@ -54,6 +54,14 @@ class Decision(Struct, frozen=True, array_like=True):
     text: str = ""
 
 
+def told(decision: Decision) -> str:
+    """A line for people: when, what, to which node, and for how long."""
+    node = f"n{decision.node + 1}" if decision.node >= 0 else ""
+    length = f"for {decision.length_s:g} s" if decision.length_s else ""
+    words = (f"{decision.t:8.3f}", decision.kind, node, length, decision.text)
+    return " ".join(word for word in words if word)
+
+
 class Knobs(Struct, frozen=True):
     """What a seed turns. Rates are a second, chances between 0 and 1."""
 

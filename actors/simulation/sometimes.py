@@ -44,7 +44,7 @@ NAMES: Final = (
     "held_seat_changed_hands",
     "published_twice",
 )
-"""Thirty, as docs/reliability.md has them."""
+"""Thirty; docs/guide/simulation.md says what they are for."""
 
 WANTED: Final = 10
 """How often each has to be seen in 10,000 seeds."""

@@ -87,24 +87,19 @@ def sentence(found: Found) -> str:
 def again(task: Task) -> str:
     """The command line that plays it once more."""
     profile = "" if task.profile == "swarm" else f" --profile {task.profile}"
-    minutes = "" if task.faults_s == 300.0 else f" --minutes {task.faults_s / 60.0:g}"
+    minutes = "" if task.faults_s == 300.0 else f" --minutes {task.faults_s / 60.0:.12g}"
     return f"crewlet simulate --seed {task.seed}{profile}{minutes}"
 
 
 def fewest(decisions: Decisions) -> str:
     """A line each, under how many they are."""
+    from actors.simulation.faults import told
+
     if not decisions:
         return "  it needs no fault at all\n"
     are = "is" if len(decisions) == 1 else "are"
-    lines = [f"    {one.t:8.3f} {one.kind} {_about(one)}" for one in decisions]
-    head = f"  {counted(len(decisions), 'decision')} {are} enough:\n"
-    return head + "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _about(decision: Decision) -> str:
-    node = f"n{decision.node + 1} " if decision.node >= 0 else ""
-    length = f"for {decision.length_s:g} s " if decision.length_s else ""
-    return f"{node}{length}{decision.text}".strip()
+    lines = [f"    {told(one)}\n" for one in decisions]
+    return f"  {counted(len(decisions), 'decision')} {are} enough:\n" + "".join(lines)
 
 
 def totals(summary: Summary) -> str:

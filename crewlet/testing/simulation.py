@@ -4,7 +4,7 @@
 
     report = simulate(company, handler, seeds=range(20))
 
-Every promise of docs/reliability.md is checked, and your own invariants beside them.
+Every promise of docs/guide/simulation.md is checked, and your own invariants beside them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from actors.simulation import faults
 from actors.simulation.checkers import Rules, Violation
 from actors.simulation.faults import PROFILES, Decision, Knobs, Plan, Profile, plan
 from actors.simulation.fleet import Fleet
@@ -27,10 +29,13 @@ from actors.simulation.history import Record, told
 from actors.simulation.run import Outcome, run
 from actors.simulation.shrink import shrink
 from crewlet.commit import commit
-from crewlet.company import Company
+from crewlet.company import Company, load_company
+from crewlet.errors import ConfigError
+from crewlet.handlers.target import checked
 from crewlet.testing.simulated.campaign import Campaign, Summary
 from crewlet.testing.simulated.company import Answer, CompanySite
 from crewlet.testing.simulated.failures import Failures, added
+from crewlet.testing.simulated.invariants import Invariant, Invariants
 from crewlet.testing.simulated.quiet import quiet
 from crewlet.testing.simulated.site import HURRIED
 
@@ -48,10 +53,6 @@ __all__ = [
     "play",
     "simulate",
 ]
-
-Invariant: TypeAlias = Callable[[Record], str | None]
-"""Called with each record of the history as it is written; a sentence says what it broke. The
-last one is `over`: what has to be true in the end is judged then."""
 
 Made: TypeAlias = tuple[Answer, Mapping[str, Invariant]]
 
@@ -100,7 +101,8 @@ class _Play(Struct, frozen=True):
 
     def run(self, this: Plan, *, keep: bool = False) -> _Played:
         """One run; `keep`: with all of its records."""
-        (handler, invariants), failures = self.make(), Failures()
+        (handler, named), failures = self.make(), Failures()
+        invariants = Invariants(named)
         records: list[Record] = []
         linger_s = this.knobs.linger_s
         rules = Rules(
@@ -113,18 +115,19 @@ class _Play(Struct, frozen=True):
         def site(fleet: Fleet) -> CompanySite:
             if keep:
                 fleet.history.hear_all(records.append)
-            for name, invariant in invariants.items():
-                fleet.history.hear_all(_checked(fleet, name, invariant))
+            invariants.listen(fleet)
             return CompanySite(fleet, self.company, handler, self.texts, failures)
 
         begun = time.process_time()
         with quiet(), _chance_of(this.seed):
             outcome = run(this, site, rules=rules, faults_s=self.minutes * 60.0)
+        if invariants.error is not None:
+            raise invariants.error
         return _Played(outcome, failures, tuple(records), time.process_time() - begun)
 
 
 def simulate(
-    company: Company,
+    company: Company | Path | str,
     handler: Answer | None = None,
     *,
     seeds: Iterable[int] = range(10),
@@ -135,7 +138,8 @@ def simulate(
     texts: Sequence[str] = TEXTS,
     shrinking: bool = True,
 ) -> Report:
-    """Play the company once for each seed, `minutes` virtual minutes of faults and two of calm.
+    """Play the company (or that of a file) once for each seed, `minutes` virtual minutes of faults
+    and two of calm.
 
     `handler` is a function of a turn, async or not; it runs on all nodes of the simulated fleet,
     and time in it is virtual (`await asyncio.sleep(60)` costs nothing; a turn times out after 60
@@ -146,17 +150,20 @@ def simulate(
     anew for each run and then stands for `handler` and `invariants`.
 
     Raises Promise with the first seed that breaks something, Different where the first seed is
-    two runs, ValueError for what can't be played; else says what was seen.
+    two runs, ValueError for what can't be played, ConfigError for a file that is refused, and what
+    an invariant raises that is no failed assertion; else says what was seen.
     """
-    numbers = _checked_input(company, seeds, minutes, profile, texts)
-    this = _Play(company, _maker(handler, invariants, make), texts, minutes)
+    numbers = _checked_input(seeds, minutes, profile, texts)
+    makes = _maker(handler, invariants, make)
+    this = _Play(_checked_company(company), makes, texts, minutes)
     campaign, played, failures = Campaign(), [], dict[str, int]()
     for seed in numbers:
-        whole, first = _plan(seed, profile, company, minutes), seed == numbers[0]
+        whole, first = _plan(seed, profile, this.company, minutes), seed == numbers[0]
         one = this.run(whole, keep=first)
         if one.outcome.violations:
             smallest = _smallest(whole, one.outcome, this) if shrinking else whole
-            raise Promise(one.outcome, smallest, [*one.failures.lines, _again(whole, minutes)])
+            again = _again(whole, minutes, "handler" if make is None else "make=make")
+            raise Promise(one.outcome, smallest, [*one.failures.lines, again])
         if first:
             _compare(seed, one, this.run(whole, keep=True))
         campaign.add(one.outcome, one.cpu_s)
@@ -166,24 +173,31 @@ def simulate(
 
 
 def _checked_input(
-    company: Company,
-    seeds: Iterable[int],
-    minutes: float,
-    profile: str,
-    texts: Sequence[str],
+    seeds: Iterable[int], minutes: float, profile: str, texts: Sequence[str]
 ) -> list[int]:
     """The seeds. Raises ValueError where something can't be played."""
     if not isinstance(cast(object, seeds), Iterable) or not (numbers := list(seeds)):
         raise ValueError(f"seeds={seeds!r} names no seed: say range(10), or [17]")
-    if not 0.0 < minutes < math.inf:
+    if strange := [one for one in numbers if not isinstance(cast(object, one), int)]:
+        raise ValueError(f"seeds={seeds!r}: a seed is a whole number, which {strange[0]!r} is not")
+    if not isinstance(cast(object, minutes), int | float) or not 0.0 < minutes < math.inf:
         raise ValueError(f"minutes={minutes!r} is no time in which anything could go wrong")
     if profile not in PROFILES:
         raise ValueError(f"profile={profile!r} is none of {', '.join(PROFILES)}")
     if isinstance(texts, str) or not texts:
         raise ValueError("texts has to name what people ask of the seats: one text at least")
+    return numbers
+
+
+def _checked_company(company: Company | Path | str) -> Company:
+    """As a node takes it. Raises ValueError where it has nobody to simulate."""
+    if isinstance(company, str | Path):
+        company = load_company(Path(company))
+    if not isinstance(cast(object, company), Company):
+        raise ValueError(f"company={company!r} is no Company, and no path of a company's file")
     if not company.agents():
         raise ValueError(f"{company.name} has no agent that could be simulated")
-    return numbers
+    return company
 
 
 def _maker(
@@ -194,14 +208,29 @@ def _maker(
     """How a run gets its handler and its invariants."""
     if (handler is None) == (make is None) or (make is not None and invariants is not None):
         raise ValueError("say handler or make, one of them; invariants go with the handler")
-    if make is not None:
-        return make
-    if not callable(handler):
-        raise ValueError(f"handler={handler!r} is no function of a turn")
-    checked = {} if invariants is None else invariants
-    if not isinstance(cast(object, checked), Mapping):
+    if make is None:
+        given = _checked_made((handler, {} if invariants is None else invariants))
+        return lambda: given
+    if not callable(make):
+        raise ValueError(f"make={make!r} is no function; it gives a handler and its invariants")
+    return lambda: _checked_made(make())
+
+
+def _checked_made(made: object) -> Made:
+    """A handler that a node would take, and invariants by name. Raises ValueError."""
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise ValueError(f"make has to return (handler, invariants), {{}} for none; not {made!r}")
+    handler, invariants = made
+    try:
+        checked(handler, getattr(handler, "__qualname__", repr(handler)), key="handler")
+    except ConfigError as refused:
+        raise ValueError(str(refused)) from None
+    if not isinstance(invariants, Mapping):
         raise ValueError("invariants is a mapping: the name of each, and its function")
-    return lambda: (handler, checked)
+    for name, invariant in invariants.items():
+        if not callable(invariant):
+            raise ValueError(f"the invariant {name!r} is no function of a record: {invariant!r}")
+    return handler, invariants
 
 
 @contextmanager
@@ -230,7 +259,7 @@ def _compare(seed: int, one: _Played, other: _Played) -> None:
 
 def play(
     this: Plan,
-    company: Company,
+    company: Company | Path | str,
     handler: Answer,
     *,
     seconds: float = 60.0,
@@ -240,8 +269,8 @@ def play(
     """One plan, as `crewlet.testing.strategies.plans` draws it: `seconds` of its faults and two
     minutes of calm, virtual. The outcome says what was broken; nothing is raised, so that
     hypothesis finds the smaller plan."""
-    maker = _maker(handler, invariants, None)
-    return _Play(company, maker, texts, seconds / 60.0).run(_fitted(this, company)).outcome
+    maker, whose = _maker(handler, invariants, None), _checked_company(company)
+    return _Play(whose, maker, texts, seconds / 60.0).run(_fitted(this, whose)).outcome
 
 
 def _plan(seed: int, profile: Profile, company: Company, minutes: float) -> Plan:
@@ -262,21 +291,6 @@ def _fitted(made: Plan, company: Company) -> Plan:
     return replace(made, knobs=knobs)
 
 
-def _checked(fleet: Fleet, name: str, invariant: Invariant) -> Callable[[Record], None]:
-    def hear(record: Record) -> None:
-        try:
-            sentence = cast(object, invariant(record))
-        except Exception as error:
-            error.add_note(f"in the invariant {name!r}, on seed {fleet.plan.seed}: {told(record)}")
-            raise
-        if sentence is not None and not isinstance(sentence, str):
-            raise TypeError(f"{name!r} has to say None or a sentence, not {sentence!r}")
-        if sentence:
-            fleet.fail(name, sentence)
-
-    return hear
-
-
 def _smallest(whole: Plan, outcome: Outcome, this: _Play) -> Plan:
     broken = outcome.violations[0].invariant
 
@@ -286,9 +300,9 @@ def _smallest(whole: Plan, outcome: Outcome, this: _Play) -> Plan:
     return shrink(whole, fails, most_runs=60)
 
 
-def _again(this: Plan, minutes: float) -> str:
-    arguments = f"seeds=[{this.seed}], profile={this.profile!r}, minutes={minutes:g}"
-    return f"again: simulate(company, handler, {arguments})"
+def _again(this: Plan, minutes: float, whose: str) -> str:
+    arguments = f"seeds=[{this.seed}], profile={this.profile!r}, minutes={minutes!r}"
+    return f"again: simulate(company, {whose}, {arguments})"
 
 
 def _sentence(outcome: Outcome, smallest: Plan, about: Sequence[str]) -> str:
@@ -300,7 +314,7 @@ def _sentence(outcome: Outcome, smallest: Plan, about: Sequence[str]) -> str:
             f"{first.invariant} at {first.t:.3f} s, step {first.step}: {first.text}",
             *(told(record) for record in outcome.last[-SHOWN:]),
             "1 decision is enough:" if count == 1 else enough,
-            *(f"  {one.t:.3f} s: {one.kind} {one.text}".rstrip() for one in smallest.decisions),
+            *(f"  {faults.told(one)}" for one in smallest.decisions),
             *about,
         ]
     )

@@ -109,12 +109,24 @@ BAD: dict[str, tuple[str, list[Line]]] = {
             at(1.1, "grant", **n2(seat="dev", fence=6, dc=2, pos=1)),
         ],
     ),
+    "an epoch of another process": (
+        "S1",
+        [at(1.0, "session", node="n1", inc=2, dc=1, sent=0.9, code="heir")],
+    ),
+    "a session of an older epoch": (
+        "S1",
+        [at(1.0, "session", **n1(dc=2, sent=0.9)), at(2.0, "session", **n1(dc=1, sent=1.9))],
+    ),
     "released by somebody else": ("S1", [at(1.0, "release", **n2(seat="dev", fence=8, dc=1))]),
     "granted while a session stands": (
         "S2",
         [at(9.0, "grant", **n2(seat="dev", fence=9, dc=2, pos=1))],
     ),
     "ended before the ttl": ("S2", [at(12.0, "session_over", node="n1", dc=1, code="peer")]),
+    "another process begins before the ttl": (
+        "S2",
+        [at(1.0, "session", node="n1", inc=2, dc=2, sent=0.9)],
+    ),
     "an ended session renewed": (
         "S2",
         [
@@ -156,6 +168,8 @@ BAD: dict[str, tuple[str, list[Line]]] = {
     ),
     "two turns at once": ("S5", [*started(1), *started(2, t=3.1)]),
     "a turn of a held seat": ("S5", [at(2.0, "hold", **n1(seat="dev", code="op")), *started(1)]),
+    "completed and never published": ("S6", completed(9)),
+    "handed out after it was removed": ("S7", [*worked(1), *delivered(1, t=5.0, dc=2)]),
     "removed before it was worked": ("S7", [*published(1), *delivered(1), *settled("ack", 1)]),
     "accepted without a mailbox": ("S8", [at(1.0, "pub_ack", seat="nobody", msg="x", seq=1)]),
     "refused although there is one": ("S8", [at(1.0, "pub_none", seat="dev", msg="x")]),
@@ -167,6 +181,10 @@ BAD: dict[str, tuple[str, list[Line]]] = {
     "a count that fell": (
         "S11",
         [*published(1), *delivered(1), *delivered(1, t=5.0)],
+    ),
+    "handed out beyond the broker's limit": (
+        "S12",
+        [*published(1), *(line for n in range(1, 32) for line in delivered(1, dc=n))],
     ),
     "worked beyond its budget": (
         "S12",
@@ -214,6 +232,10 @@ BAD: dict[str, tuple[str, list[Line]]] = {
     "published anew by a defer": (
         "S15",
         [*published(1), *delivered(1), at(5.0, "deliver", **n1(seat="dev", msg="m1", seq=9, dc=1))],
+    ),
+    "another message at its place": (
+        "S15",
+        [*published(1), at(2.0, "deliver", **n1(seat="dev", msg="m2", seq=1, dc=1))],
     ),
     "a failure that takes others along": (
         "S16",
@@ -328,21 +350,22 @@ def test_at_the_end_everything_is_in_one_place():
 DIED = [*published(1), *delivered(1), *settled("dlq", 1)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "audit", "broken"),
-    [
-        ([*published(1)], Audit(), ["S6"]),
-        (worked(1), Audit((Retained("dev", 1, 1),)), ["S6", "L4"]),
-        ([], Audit((Retained("dev", 9, 1),)), ["S6", "L4"]),
-        ([*published(1)], Audit((Retained("dev", 1, 3),)), ["L4"]),
-        ([*published(1)], Audit((Retained("dev", 1, 25, stuck=True),)), ["S12"]),
-        ([*published(1)], Audit((Retained("dev", 1, 3),), frozenset({"dev"})), []),
-        ([*published(1), at(5.0, "delete", seat="dev", pos=1)], Audit(), []),
-        ([at(1.0, "command", seat="dev", msg="c1")], Audit(), ["S21"]),
-        (DIED, Audit(), []),
-        (DIED, Audit(letters=frozenset({("dev", "m1")})), []),
-        (DIED, Audit(letters=frozenset()), ["S6"]),
-    ],
-)
+AUDITS: list[tuple[list[Line], Audit, list[str]]] = [
+    ([*published(1)], Audit(), ["S6"]),
+    (worked(1), Audit((Retained("dev", 1, 1),)), ["S6", "L4"]),
+    ([], Audit((Retained("dev", 9, 1),)), ["S6", "L4"]),
+    ([*published(1)], Audit((Retained("dev", 1, 3),)), ["L4"]),
+    ([*published(1)], Audit((Retained("dev", 1, 25, stuck=True),)), ["S12"]),
+    ([*published(1)], Audit((Retained("dev", 1, 25),)), ["S12", "L4"]),
+    ([*published(1)], Audit((Retained("dev", 1, 3),), frozenset({"dev"})), []),
+    ([*published(1), at(5.0, "delete", seat="dev", pos=1)], Audit(), []),
+    ([at(1.0, "command", seat="dev", msg="c1")], Audit(), ["S21"]),
+    (DIED, Audit(), []),
+    (DIED, Audit(letters=frozenset({("dev", "m1")})), []),
+    (DIED, Audit(letters=frozenset()), ["S6"]),
+]
+
+
+@pytest.mark.parametrize(("lines", "audit", "broken"), AUDITS)
 def test_the_audit(lines: list[Line], audit: Audit, broken: list[str]):
     assert judge([*HELD, *lines], audit=audit) == broken

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crewlet.company import parse_company
-from crewlet.errors import AskRefused
+from crewlet.errors import AskRefused, ConfigError
 from crewlet.testing import simulate
-from crewlet.testing.simulation import Different, Promise, Record
+from crewlet.testing.simulation import Different, Promise, Record, play
 from crewlet.turn import Suspend, Turn, Unavailable
 
 COMPANY = parse_company("""
@@ -106,6 +108,16 @@ def test_a_question_to_a_colleague_is_refused_and_told_of():
 
     report = simulate(COMPANY, asking, seeds=[0], minutes=0.3)
     assert [text.partition(":")[0] for text in report.failures] == [AskRefused.__name__]
+
+
+def test_a_coroutine_that_a_node_would_not_await_is_not_awaited_here_either():
+    async def answer(turn: Turn) -> None:
+        return None
+
+    report = simulate(COMPANY, lambda turn: answer(turn), seeds=[0], minutes=0.2)
+    assert list(report.failures) == [
+        "the handler returned a coroutine: declare it with `async def`"
+    ]
 
 
 # -- what a simulated process has not ----------------------------------------------------------
@@ -211,18 +223,83 @@ def test_an_invariant_can_join_what_it_sees_with_what_the_handler_saw_and_judge_
     assert len(ends) == 3 and min(ends) > 5  # the first seed is played twice
 
 
-def test_an_invariant_that_says_no_sentence_or_raises_is_named():
-    def predicate(record: Record) -> Any:
-        return record.kind == "turn_start"
+EVERYWHERE = ("ensure", "fault", "grant", "deliver", "got", "turn_start", "complete_ok", "ack")
+"""Written by the world, by a node in the middle of a turn, and by the broker as it answers."""
 
-    def broken(record: Record) -> Any:
-        return record.kind.no_such
 
-    with pytest.raises(TypeError, match="'mine' has to say None or a sentence"):
-        simulate(COMPANY, quick, seeds=[0], minutes=0.2, invariants={"mine": predicate})
-    with pytest.raises(AttributeError) as caught:
+@pytest.mark.parametrize("kind", EVERYWHERE)
+def test_what_an_invariant_raises_is_raised_wherever_its_record_was_written(kind: str):
+    """In a turn it was once a failure of the handler, and at the broker an answer to the node."""
+
+    def broken(record: Record) -> None:
+        if record.kind == kind:
+            raise LookupError("a bug of mine")
+
+    with pytest.raises(LookupError, match="a bug of mine") as caught:
         simulate(COMPANY, quick, seeds=[7], minutes=0.2, invariants={"mine": broken})
-    assert "the invariant 'mine', on seed 7" in caught.value.__notes__[0]
+    (note,) = caught.value.__notes__
+    assert note.startswith("in the invariant 'mine', on seed 7: ") and f" {kind} " in note
+
+
+@pytest.mark.parametrize("kind", EVERYWHERE)
+def test_an_assertion_of_an_invariant_is_a_promise_that_is_broken(kind: str):
+    def told(record: Record) -> None:
+        assert record.kind != kind, f"no {kind}, please"
+
+    with pytest.raises(Promise, match=f"mine at .*: no {kind}, please") as caught:
+        simulate(COMPANY, quick, seeds=[7], minutes=0.2, invariants={"mine": told})
+    assert "it needs no fault at all" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [(__file__, "raise AssertionError$"), ("nowhere.py", "silent failed an assertion$")],
+)
+def test_an_assertion_that_says_nothing_is_told_by_its_line(file: str, sentence: str):
+    def silent(record: Record) -> None:
+        if record.kind == "grant":
+            raise AssertionError
+
+    silent.__code__ = silent.__code__.replace(co_filename=file)
+    with pytest.raises(Promise) as caught:
+        simulate(COMPANY, quick, seeds=[7], minutes=0.2, invariants={"mine": silent})
+    assert re.search(f"mine at .*: {sentence}", str(caught.value), re.MULTILINE)
+
+
+def test_an_invariant_that_says_no_sentence_is_named():
+    def predicate(record: Record) -> Any:
+        return record.kind == "turn_start" or None
+
+    with pytest.raises(TypeError, match="'mine' has to say None or a sentence, not True"):
+        simulate(COMPANY, quick, seeds=[0], minutes=0.2, invariants={"mine": predicate})
+
+
+def test_the_fewest_decisions_are_told_with_their_node_and_break_it_again_by_themselves():
+    """The same decisions, played again, and no line of the text is a riddle."""
+
+    def nobody_is_killed(record: Record) -> None:
+        killed = (record.kind, record.code) == ("fault", "crash") and record.key != "drill"
+        assert not killed, f"{record.node} was killed"
+
+    mine = {"mine": nobody_is_killed}
+    with pytest.raises(Promise, match=r"mine at .* was killed") as caught:
+        simulate(COMPANY, quick, seeds=range(9), minutes=1, invariants=mine)
+    (decision,) = caught.value.plan.decisions
+    node, length_s = f"n{decision.node + 1}", f"{decision.length_s:g}"
+    assert f" {decision.kind} {node} for {length_s} s" in str(caught.value)
+    again = play(caught.value.plan, COMPANY, quick, seconds=60.0, invariants=mine)
+    (broken,) = again.violations
+    assert broken.invariant == "mine" and broken.text.startswith(f"{node} was killed")
+
+
+def test_how_to_play_it_again_names_the_very_minutes_and_what_makes_its_handler():
+    def make() -> Any:
+        return quick, {"mine": lambda record: "no"}
+
+    with pytest.raises(Promise) as caught:
+        simulate(COMPANY, make=make, seeds=[4], minutes=1 / 7)
+    line = f"simulate(company, make=make, seeds=[4], profile='swarm', minutes={1 / 7!r})"
+    assert str(caught.value).endswith(f"again: {line}")
 
 
 # -- bad input ---------------------------------------------------------------------------------
@@ -233,19 +310,39 @@ def test_an_invariant_that_says_no_sentence_or_raises_is_named():
     [
         ({"seeds": 3}, "seeds"),
         ({"seeds": []}, "seeds"),
+        ({"seeds": "17"}, "seeds='17': a seed is a whole number"),
+        ({"seeds": [1, 2.5]}, "which 2.5 is not"),
         ({"minutes": 0}, "minutes"),
         ({"minutes": float("nan")}, "minutes"),
+        ({"minutes": "2"}, "minutes='2'"),
         ({"profile": "reads"}, "profile"),
         ({"texts": ()}, "texts"),
         ({"handler": None}, "handler or make"),
         ({"make": lambda: (quick, {})}, "handler or make"),
-        ({"handler": 17}, "handler"),
-        ({"invariants": [quick]}, "invariants"),
+        ({"handler": 17}, "handler: '17' is not a function"),
+        ({"handler": lambda: None}, "must take exactly one argument, the turn"),
+        ({"handler": lambda turn, more: None}, "must take exactly one argument, the turn"),
+        ({"invariants": [quick]}, "invariants is a mapping"),
+        ({"invariants": {"mine": 3}}, "the invariant 'mine' is no function of a record: 3"),
+        ({"handler": None, "make": 3}, "make=3 is no function"),
+        ({"handler": None, "make": lambda: quick}, "make has to return"),
+        ({"handler": None, "make": lambda: (quick, quick)}, "invariants is a mapping"),
+        ({"handler": None, "make": lambda: (None, {})}, "handler: 'None' is not a function"),
+        ({"company": 3}, "company=3 is no Company, and no path"),
     ],
 )
 def test_bad_input_is_refused_by_name(given: dict[str, Any], sentence: str):
     with pytest.raises(ValueError, match=sentence):
-        simulate(COMPANY, **{"handler": quick, **given})
+        simulate(**{"company": COMPANY, "handler": quick, **given})
+
+
+def test_a_company_is_named_by_its_file_as_for_a_node(tmp_path: Path):
+    file = tmp_path / "acme.yaml"
+    with pytest.raises(ConfigError, match=r"acme\.yaml"):
+        simulate(file, quick, seeds=[0])
+    file.write_text("{name: Acme, roles: [{name: Dev, handle: dev}]}")
+    report = simulate(str(file), quick, seeds=[0], minutes=0.2)
+    assert report.summary.turns > 0
 
 
 def test_a_company_without_seats_has_nothing_to_simulate():

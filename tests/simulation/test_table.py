@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.simulation import faults
 from actors.simulation.checkers import FAMILIES
 from actors.simulation.drills import Drills
 from actors.simulation.history import KINDS
@@ -62,10 +63,19 @@ def test_a_history_of_its_own_breaks_each(number: str):
     assert any(f'"{number}"' in file.read_text() for file in files)
 
 
-def test_the_guide_has_every_kind_of_record():
+def section(title: str) -> str:
     text = GUIDE.read_text()
-    section = text[text.index("## What is written down") :]
-    rows = [RECORD.fullmatch(line) for line in section[: section.index("\n## ")].splitlines()]
+    found = text[text.index(f"## {title}") :]
+    return found[: found.index("\n## ")]
+
+
+def test_the_guide_has_every_kind_of_fault():
+    rows = [line.split("|")[1] for line in section("What goes wrong").splitlines() if "|" in line]
+    assert set(re.findall(r"`(\w+)`", "".join(rows))) == set(faults.KINDS)
+
+
+def test_the_guide_has_every_kind_of_record():
+    rows = [RECORD.fullmatch(line) for line in section("What is written down").splitlines()]
     assert {row[1]: row[2] for row in rows if row is not None} == KINDS
 
 

@@ -1,4 +1,4 @@
-"""The promises of docs/reliability.md, checked record by record, a family a file."""
+"""The promises of docs/guide/simulation.md, checked record by record, a family a file."""
 
 from __future__ import annotations
 

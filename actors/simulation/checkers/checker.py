@@ -13,7 +13,7 @@ from actors.simulation.history import KINDS, History, Record
 
 
 class Violation(Struct, frozen=True):
-    """`invariant` is its number in docs/reliability.md."""
+    """`invariant` is its number in docs/guide/simulation.md."""
 
     invariant: str
     t: float
@@ -24,7 +24,7 @@ class Violation(Struct, frozen=True):
 class Rules(Struct, frozen=True):
     """The numbers that promises are measured by; seconds. `lost_s`: a question that was lost with
     the line is given up after so long, and until then nobody knows. `excuse`: what is known to be
-    missed (docs/reliability.md) is counted instead of failed. `drain_s`: how long a node that
+    missed (docs/guide/simulation.md) is counted instead of failed. `drain_s`: how long a node that
     leaves waits for turns that run."""
 
     ttl_s: float = 20.0

@@ -3,7 +3,6 @@ dispatch."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -23,7 +22,7 @@ from crewlet.company import Company, Seat
 from crewlet.events import Event, Trace, encode
 from crewlet.events import catalogue as types
 from crewlet.events.types import TaskAssigned
-from crewlet.handlers.callable import CallableHandler
+from crewlet.handlers.callable import CallableHandler, is_async
 from crewlet.handlers.handler import Handler
 from crewlet.inbound.dispatch import Dispatch
 from crewlet.inbound.followers import Followers
@@ -158,7 +157,8 @@ class Body:
     async def __call__(self, turn: Turn) -> object:
         try:
             answer = self._handler(turn)
-            answer = await answer if inspect.isawaitable(answer) else answer
+            if is_async(self._handler):  # what else returns a coroutine, a node awaits no more
+                answer = await answer
         except Exception as error:
             self._failures.let_out(error)
             if name := missing(error):
