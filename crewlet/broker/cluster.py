@@ -24,11 +24,14 @@ SECRET_VARIABLE: Final = "CREWLET_CLUSTER_SECRET"  # noqa: S105 - its name
 SIZES: Final = (1, 3, 5)
 """Two members have no majority without each other: either one stops both."""
 
+LOOPBACK: Final = "127.0.0.1"
+
 MEMBER: Final = "crewlet-member"
 """The user that a client on another host dials a member as; its password is the secret."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]{1,253}")
+_HERE: Final = re.compile(r"(127\.|localhost:|\[::1\]).*")
 _PEER: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 
 
@@ -40,7 +43,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     it instead; so is the leaves', `leaf_secret`. With `tls` members, and leaves, speak it."""
 
     name: str = "crewlet"
-    host: str = "127.0.0.1"
+    host: str = LOOPBACK
     port: int = 6222
     client_port: int = 0
     peers: tuple[str, ...] = ()
@@ -114,6 +117,12 @@ def checked_cluster(cluster: ClusterSettings, replicas: int) -> None:
         raise ConfigError(
             "stream.cluster: port, client_port and leaf_port are three doors at one address: give "
             "each a number of its own"
+        )
+    if cluster.host == LOOPBACK and members > 1 and not any(map(_HERE.fullmatch, cluster.peers)):
+        raise ConfigError(
+            f"stream.cluster.host is {LOOPBACK}, where no other machine reaches this member, and "
+            "no peer is on this one: write its address in their network, or 0.0.0.0; localhost "
+            "where something on this machine carries the others here"
         )
     if not cluster.secret and not cluster.secret_file:
         raise ConfigError(

@@ -294,6 +294,10 @@ def _ported(client_port: int, leaf_port: int = 0) -> StreamSettings:
     return StreamSettings(replicas=3, cluster=cluster)
 
 
+def _unhosted(*peers: str) -> StreamSettings:
+    return StreamSettings(replicas=3, cluster=ClusterSettings(peers=peers, secret="s" * 32))
+
+
 LEAF = LeafSettings(urls=("a:1", "b:1"), secret="s" * 32)
 
 
@@ -320,6 +324,7 @@ LEAF = LeafSettings(urls=("a:1", "b:1"), secret="s" * 32)
         (_clustered(*THREE, host='x"y'), "cluster.host"),
         (_ported(client_port=6222), "three doors"),
         (_ported(client_port=1, leaf_port=1), "three doors"),
+        (_unhosted("a:1", "b:1", "10.0.0.3:1"), "cluster.host is .* write its address"),
         (StreamSettings(leaf=LEAF), "names 2 members: write `replicas: 3`"),
         (StreamSettings(type="memory", cluster=ClusterSettings(peers=THREE)), "cluster"),
         (StreamSettings(store_dir="", replicas=3, cluster=ClusterSettings()), "store_dir"),
@@ -347,6 +352,9 @@ def test_settings_that_do_not() -> None:
         _clustered("a:1", replicas=1),
         _clustered(*THREE, "d:1", "e:1"),
         _ported(client_port=4222, leaf_port=7422),
+        _clustered("a:1", "b:1", "c:1", host="localhost"),
+        _unhosted("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"),
+        _unhosted("[::1]:1", "[::1]:2", "[::1]:3"),
         StreamSettings(leaf=LEAF, replicas=3),
         StreamSettings(leaf=LeafSettings(urls=("a:1",), secret="s" * 32)),
     ):
