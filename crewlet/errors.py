@@ -74,13 +74,6 @@ class TurnStopped(CrewletError):
     blame = "caller"
 
 
-class NotRunning(CrewletError):
-    """No node answers on the data folder's socket."""
-
-    code = "not_running"
-    blame = "caller"
-
-
 class AskRefused(CrewletError):
     """A question that one seat may not put to another; asking it again changes nothing."""
 

@@ -7,7 +7,6 @@ import os
 import pwd
 import socket
 import stat
-import struct
 from pathlib import Path
 
 from actors.admin.verbs import Caller
@@ -68,15 +67,6 @@ def identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def peer_uid(connection: socket.socket) -> int:
-    """The user at the other end, as the kernel saw it when the connection was made."""
-    size = struct.calcsize("3i")
-    _pid, uid, _gid = struct.unpack(
-        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    )
-    return int(uid)
 
 
 def caller(uid: int) -> Caller:

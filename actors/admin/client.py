@@ -13,13 +13,16 @@ from typing import Final
 
 from msgspec import UNSET
 
-from actors.admin import binding, frames
+from actors.admin import frames, peer
 from actors.admin.frames import Failure
 from actors.admin.paths import owner_of, socket_candidates
 
 CONNECT_S: Final = 5.0
 SILENCE_S: Final = 60.0
 """How long a verb that has an end may say nothing: longer than any deadline on the node."""
+
+LOOK_S: Final = 1.0
+"""After so much silence it is seen whether the node's process runs at all."""
 
 
 class NotRunning(Exception):
@@ -100,14 +103,14 @@ class AdminClient:
                 ) from None
             except OSError as error:
                 connection.close()
-                raise NoAnswer(f"{path}: {error.strerror or error}") from None
+                raise NoAnswer(f"{path}: {_why_not(error)}") from None
             connection.settimeout(SILENCE_S)
             return connection
         raise NotRunning(self._data_dir)
 
     def _check_server(self, connection: socket.socket, path: Path) -> None:
         """A socket that somebody else put there does not get our arguments."""
-        if binding.peer_uid(connection) not in (os.getuid(), 0, owner_of(self._data_dir)):
+        if peer.uid_of(connection) not in (os.getuid(), 0, owner_of(self._data_dir)):
             raise PermissionError(f"{path} is served by another user")
 
 
@@ -126,17 +129,25 @@ def _rows(lines: Iterator[bytes]) -> Iterator[bytes]:
     raise NoAnswer("the node died before its answer was whole")
 
 
+def _why_not(error: OSError) -> str:
+    if isinstance(error, BlockingIOError):  # those who wait to be let in are too many
+        return "it lets nobody in: its process is stopped, or does nothing but compute"
+    return error.strerror or str(error)
+
+
 def _lines(connection: socket.socket, wait_s: float | None, output: int | None) -> Iterator[bytes]:
     """The lines of the connection until its end; a last piece without a line end is dropped."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     if output is not None:
         poll.register(output, 0)  # errors only: they are always reported
-    pending = bytearray()
+    pending, silent_s = bytearray(), 0.0
     while True:
-        ready = poll.poll(None if wait_s is None else wait_s * 1000)
+        ready = poll.poll(LOOK_S * 1000)
+        silent_s = 0.0 if ready else silent_s + LOOK_S
         if not ready:
-            raise NoAnswer(f"the node said nothing for {wait_s:.0f} s")
+            _check_silence(connection, silent_s, wait_s)
+            continue
         if any(fd == output for fd, _events in ready):
             raise ReaderGone
         try:
@@ -154,3 +165,15 @@ def _lines(connection: socket.socket, wait_s: float | None, output: int | None) 
             yield from map(bytes, whole)
         if len(pending) > frames.MAX_FRAME_BYTES:
             raise NoAnswer(f"a line of more than {frames.MAX_FRAME_BYTES} bytes")
+
+
+def _check_silence(connection: socket.socket, silent_s: float, wait_s: float | None) -> None:
+    """A process that was stopped says nothing for ever; one that runs may need its time."""
+    pid = peer.pid_of(connection)
+    if peer.is_stopped(pid):
+        way = f"`kill -CONT {pid}` has it go on, and it may do then what it was told"
+        raise NoAnswer(f"its process {pid} is stopped: {way}")
+    if wait_s is not None and silent_s >= wait_s:
+        raise NoAnswer(
+            f"its process {pid} said nothing for {wait_s:.0f} s: whether it did it is not known"
+        )

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from actors.admin import binding
+from actors.admin import binding, peer
 from actors.admin.binding import AlreadyServed
 from actors.admin.connection import Connection
 from actors.admin.frames import MAX_REQUEST_BYTES, Failure
@@ -102,11 +102,11 @@ class Endpoint:
         finally:
             del self._running[task]
 
-    def _refusal(self, peer: int) -> Failure | None:
+    def _refusal(self, uid: int) -> Failure | None:
         if self._server is None:
             return Failure("stopping", "the node is stopping", exit=3)
-        if peer not in (os.getuid(), 0):
-            _log.warning("admin_refused_user", uid=peer)
+        if uid not in (os.getuid(), 0):
+            _log.warning("admin_refused_user", uid=uid)
             return Failure("forbidden", "this socket serves the node's own user", exit=3)
         if len(self._running) > MAX_CONNECTIONS:
             return Failure("busy", f"{MAX_CONNECTIONS} callers are connected already", exit=1)
@@ -116,6 +116,6 @@ class Endpoint:
 def _peer(connection: socket.socket) -> int:
     """The caller's user; -1, which nobody is, where the kernel will not say."""
     try:
-        return binding.peer_uid(connection)
+        return peer.uid_of(connection)
     except OSError:
         return -1

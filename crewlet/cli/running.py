@@ -13,7 +13,7 @@ import click
 from crewlet.cli.exits import FAILED, OK, REFUSED, USAGE, Failed
 from crewlet.errors import CrewletError
 
-_REFUSALS: Final = frozenset({"not_running", "node_refused", "broker_refused"})
+_REFUSALS: Final = frozenset({"node_refused", "broker_refused"})
 
 
 def run_in(

@@ -36,10 +36,10 @@ def test_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_socket_of_another_user_gets_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from actors.admin import binding
+    from actors.admin import peer
 
     with served(tmp_path / "data", Verbs().table()) as node:
-        monkeypatch.setattr(binding, "peer_uid", lambda connection: os.getuid() + 4711)
+        monkeypatch.setattr(peer, "uid_of", lambda connection: os.getuid() + 4711)
         with pytest.raises(CallFailed, match="another user"):
             list(AdminClient(node.data_dir).call("count", {"to": 1}))
 
