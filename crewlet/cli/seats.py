@@ -19,7 +19,8 @@ Examples:
   crewlet seats -o json | jq '.[] | select(.waiting > 0) | .handle'
 \b
 WAITING is mail nobody was handed yet, IN_FLIGHT mail that a turn works on or that waits for
-its next try. A cell that is empty has nothing to say.
+its next try. TURNS are those of the node that answers since it started, of the seats that it
+works. A cell that is empty has nothing to say, or is not known to this node now.
 """
 
 COLUMNS: Final = (

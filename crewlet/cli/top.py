@@ -89,7 +89,7 @@ def _heads(look: Mapping[str, Any]) -> tuple[str, str]:
     """The node in one line, its seats in another."""
     return (
         f"{look['node']}  cpu {look['cpu_percent']:.0f} %  rss {look['rss_mib']:.0f} MiB  "
-        f"turns {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}",
+        f"running {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}",
         f"{look['seats']} seats, {look['here']} of them here, {look['busy']} busy",
     )
 

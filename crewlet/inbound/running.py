@@ -9,6 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from actors.delivery import Nak, Outcome
 from crewlet.inbound.wakers import Wakes
 from crewlet.turn import Desk
 
@@ -27,10 +28,12 @@ class RunningTurn(Struct):
 
 
 class SeatTally(Struct):
-    """Of one seat, since this process started."""
+    """Of one seat, since this process started. `failure` is why its last turn failed, where it
+    did."""
 
     turns: int = 0
     last_turn: datetime | None = None
+    failure: str = ""
     wakes: Wakes = field(default_factory=Wakes)
 
 
@@ -75,6 +78,10 @@ class Turns:
             tally = self._tally(turn.seat)
             tally.turns += 1
             tally.last_turn = at
+
+    def fared(self, seat: str, outcome: Outcome) -> None:
+        """What came of its last turn: remembered where that is a failure."""
+        self._tally(seat).failure = outcome.reason if isinstance(outcome, Nak) else ""
 
     def _tally(self, seat: str) -> SeatTally:
         return self._tallies.setdefault(seat, SeatTally())

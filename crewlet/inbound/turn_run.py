@@ -336,6 +336,7 @@ class TurnRun:
     async def _tell(self, attempt: Attempt, ending: Ending) -> None:
         """What is said of an end, sent together: neither word waits for the other."""
         completion = self._completion(attempt, ending)
+        self._services.turns.fared(attempt.handle, ending.settled)
         telling = [self._queue.record(completion)]
         if ending.word == FINISHED and isinstance(ending.settled, Ack):
             telling.append(self._reflect(attempt, ending.settled))

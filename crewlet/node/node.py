@@ -61,6 +61,7 @@ from crewlet.node.shared_fleet import SharedFleet
 from crewlet.node.verbs import Operators
 from crewlet.node.workshop import Reflect, Workshop
 from crewlet.queue import Published, Publisher
+from crewlet.queue.publisher import UNKNOWN_AFTER_S
 from crewlet.runs.runs import Runs
 from crewlet.web import WebServer, make_app
 
@@ -268,9 +269,11 @@ class Node:
         host = self.settings.api.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self._web.port}"
 
-    async def send(self, handle: str, text: str, *, sender: str = "") -> Published:
+    async def send(
+        self, handle: str, text: str, *, sender: str = "", within_s: float = UNKNOWN_AFTER_S
+    ) -> Published:
         """Put a task into a seat's inbox; returns once it is stored. Raises NodeRefused for a
-        handle that is no agent seat."""
+        handle that is no agent seat, PublishUnknown where the broker did not say in time."""
         seat = self.company.seat(handle)
         if seat is None or not seat.is_agent:
             known = ", ".join(s.handle for s in self.company.agents()[:20])
@@ -285,7 +288,7 @@ class Node:
             payload={"recipient_handle": handle},
             body=body,
         )
-        return await self.queue.publish(topics.inbox(handle), event)
+        return await self.queue.publish(topics.inbox(handle), event, within_s=within_s)
 
     def on_answer(self, heard: Callable[[str, str], None]) -> None:
         """Call `heard(handle, answer)` for each turn that this node finishes with an answer."""

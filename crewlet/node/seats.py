@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from actors.delivery import Mailbox
 from actors.messages import BoxState
-from actors.ports import MailboxState
+from actors.ports import BrokerError, MailboxState
 from actors.seat import INBOX
 from crewlet import topics
 from crewlet.company import Contact, Seat
@@ -26,7 +27,8 @@ AT_A_TIME: Final = 64
 
 class SeatRow(Struct, frozen=True, kw_only=True):
     """`state` is a word, and in brackets what holds the seat or what it works on. `waiting`
-    and `in_flight` are the broker's counts, None while it does not answer."""
+    and `in_flight` are the broker's counts, None while it does not answer. `turns` are those that
+    this node worked since it started, None where it is another node's to know."""
 
     handle: str
     name: str
@@ -37,16 +39,20 @@ class SeatRow(Struct, frozen=True, kw_only=True):
     owner: str = ""
     waiting: int | None = None
     in_flight: int | None = None
-    turns: int = 0
+    turns: int | None = None
     last_turn: datetime | None = None
 
 
 async def seat_rows(node: NodeView) -> list[SeatRow]:
     """In the order of the company's file."""
-    states: Mapping[Mailbox, MailboxState] = {
-        state.mailbox: state for state in await node.broker.list(topics.INBOXES)
-    }
-    return await rows_of(node, node.company.seats, states)
+    return await rows_of(node, node.company.seats, await _mail(node, topics.INBOXES))
+
+
+async def _mail(node: NodeView, pattern: str) -> Mapping[Mailbox, MailboxState]:
+    """As the broker counts it; nothing while it does not answer: who works what is known here."""
+    with contextlib.suppress(BrokerError):
+        return {state.mailbox: state for state in await node.broker.list(pattern)}
+    return {}
 
 
 async def rows_of(
@@ -62,9 +68,8 @@ async def rows_of(
 
 async def seat_row(node: NodeView, seat: Seat) -> dict[str, Any]:
     """The row of one seat, by key."""
-    states = await node.broker.list(topics.inbox(seat.handle))
-    row = await _row(node, seat, {state.mailbox: state for state in states})
-    return msgspec.structs.asdict(row)
+    mail = await _mail(node, topics.inbox(seat.handle))
+    return msgspec.structs.asdict(await _row(node, seat, mail))
 
 
 async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState]) -> SeatRow:
@@ -82,15 +87,16 @@ async def _row(node: NodeView, seat: Seat, states: Mapping[Mailbox, MailboxState
     if not seat.is_agent:
         return known
     mail = states.get(topics.inbox_of(seat.handle))
-    tally = node.turns.tally(seat.handle)
+    owner = node.fleet.owner_of(seat.handle) or ""
+    tally = node.turns.tally(seat.handle) if owner in ("", node.node_id) else None
     return msgspec.structs.replace(
         known,
         state=await _state(node, seat),
-        owner=node.fleet.owner_of(seat.handle) or "",
+        owner=owner,
         waiting=mail.waiting if mail else None,
         in_flight=mail.in_flight if mail else None,
-        turns=tally.turns,
-        last_turn=tally.last_turn,
+        turns=tally.turns if tally else None,
+        last_turn=tally.last_turn if tally else None,
     )
 
 

@@ -82,6 +82,8 @@ class SharedFleet:
         own, facts = lease.node == self._node.node_id, facts_of(lease)
         revision, behind = facts.get(REVISION, ""), facts.get(BEHIND, "")
         was = "" if self._rows.is_live(lease.node, self._now()) else f"was {lease.owner}"
+        if was and own and not lease.released:
+            was = "the store does not confirm its session: it works nothing until it does"
         seats = len(self._rows.seats_of(lease.node, self._now()))
         running = len(self._node.turns.all_running()) if own else None
         return NodeRow(

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from inbound_bench import START, Bench, on_a_bench
 
+from actors.delivery import Ack, Nak
 from crewlet.inbound.running import RunningTurn, Turns
 
 
@@ -74,3 +75,11 @@ def test_what_runs_is_listed_until_it_has_ended() -> None:
     assert (turns.tally("dev").turns, turns.tally("dev").last_turn) == (1, START)
     assert turns.tally("ops").turns == 0
     assert turns.tally("nobody").last_turn is None
+
+
+def test_why_the_last_turn_failed_is_known_until_one_does_not() -> None:
+    turns = Turns(1)
+    turns.fared("dev", Nak(reason="ValueError: no"))
+    assert (turns.tally("dev").failure, turns.tally("ops").failure) == ("ValueError: no", "")
+    turns.fared("dev", Ack())
+    assert turns.tally("dev").failure == ""

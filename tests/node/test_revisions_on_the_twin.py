@@ -417,6 +417,7 @@ def test_revisions_are_listed_shown_and_told_apart():
         assert "-" + OPS.rstrip() in last["text"] and "+" + QA.rstrip() in last["text"]
         assert (await one.one("revision.diff", old=2, new=1))["added"] == ["ops"]
         assert (await one.refused("revision.show", number=9)).code == "not_found"
-        assert (await one.refused("revision.diff", new=1)).code == "not_found"
+        first = await one.refused("revision.diff", new=1)
+        assert (first.code, "no revision before 1 is kept" in first.message) == ("not_found", True)
 
     on_a_fleet(test, "n1")

@@ -14,7 +14,7 @@ from msgspec import Struct
 from actors.admin import Caller, Refused
 from actors.ports import NoMailbox
 from crewlet import topics
-from crewlet.errors import NodeRefused
+from crewlet.errors import NodeRefused, PublishUnknown
 from crewlet.events import Event, decode, encode
 from crewlet.node.seats import seat_rows
 from crewlet.node.verbs.operation import AnyOperation, Nothing, Operation, Rows, the_handle
@@ -24,6 +24,8 @@ from crewlet.version import __version__
 BACKLOG: Final = 10_000
 """Events that wait for a slow follower before it misses some: it can hold up nobody else."""
 
+SEND_S: Final = 20.0
+"""How long a person waits to hear that a task is stored: a leader may have to be elected first."""
 
 SCANNED: Final = 1_000
 
@@ -57,7 +59,6 @@ class CompanyVerbs:
 
     async def status(self, _: Nothing, caller: Caller) -> Rows:
         node = self._node
-        state = "draining" if node.edge.draining or node.stopping.is_set() else "serving"
         yield {
             "node": node.node_id,
             "pid": os.getpid(),
@@ -67,9 +68,16 @@ class CompanyVerbs:
             "seats": len(node.company.agents()),
             "url": node.url,
             "broker": "connected" if node.broker.connected else "unreachable",
-            "state": state,
+            "state": await self._state(),
             "running": [msgspec.to_builtins(turn) for turn in node.turns.all_running()],
         }
+
+    async def _state(self) -> str:
+        """As `node ls` says it of this node, which may have come to serve nothing."""
+        if self._node.edge.draining or self._node.stopping.is_set():
+            return "draining"
+        rows = await self._node.fleet.nodes()
+        return next((row.state for row in rows if row.id == self._node.node_id), "serving")
 
     async def drain(self, _: Nothing, caller: Caller) -> Rows:
         """Accepted, not awaited: the caller may be a turn that the drain has to wait for."""
@@ -82,9 +90,15 @@ class CompanyVerbs:
 
     async def send(self, args: Send, caller: Caller) -> Rows:
         try:
-            sent = await self._node.send(args.handle, args.text, sender=args.sender)
+            sent = await self._node.send(
+                args.handle, args.text, sender=args.sender, within_s=SEND_S
+            )
         except NodeRefused as error:
             raise Refused(error.code, str(error)) from None
+        except PublishUnknown as error:
+            look = f"look with `crewlet inbox peek {args.handle}` before you send it again"
+            text = f"the broker did not say within {SEND_S:.0f} s whether it stored it: {look}"
+            raise Refused(error.code, text, exit=1) from None
         except NoMailbox:
             way = f"`crewlet seat attach {args.handle}` makes it one"
             text = f"{args.handle} has no mailbox, and nothing was kept: {way}"

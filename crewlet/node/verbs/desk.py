@@ -19,10 +19,10 @@ from msgspec import Raw, Struct
 
 from actors.admin import Caller, Failure, Refused, Verb
 from actors.admin.verbs import AnyVerb
-from actors.ports import BrokerError, NoMailbox
+from actors.ports import BrokerError, NoMailbox, Unavailable
 from crewlet import topics
 from crewlet.broker.port import Subscription
-from crewlet.errors import CrewletError
+from crewlet.errors import CrewletError, StoreUnavailable
 from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.types import OperatorActed
@@ -36,6 +36,10 @@ within this, and a caller at a socket waits for longer."""
 
 MOST_BYTES: Final = 7 * 1024 * 1024
 """The longest answer that a node sends another: a message of the broker holds 8 MiB."""
+
+LOOK_S: Final = 6.0
+"""The same where any node can say something of it, which is better heard soon. A node whose broker
+does not answer knows that after five seconds."""
 
 PASSED_ON_S: Final = 12.0
 """The same of a node that has been asked by another: who asked first hears which one was silent."""
@@ -132,6 +136,8 @@ class Desk:
         node = self._answering(operation, args)
         if node != self._node.node_id:
             body = msgspec.json.encode(args)
+            if operation.or_here and operation.target is None:
+                within_s = min(within_s, LOOK_S)
             rows = self._there(node, name, body, caller, chosen=False, within_s=within_s)
             try:
                 async with contextlib.aclosing(rows):
@@ -237,7 +243,10 @@ class Desk:
             raise Refused("no_node", f"{node[:SHOWN]!r} is no node id; see `crewlet node ls`", 2)
         subject, began = topics.node_control(node), self._node.clock.monotonic()
         body = msgspec.json.encode(question)
-        answers = await self._node.broker.ask(subject, body, wanted=1, within_s=within_s)
+        try:
+            answers = await self._node.broker.ask(subject, body, wanted=1, within_s=within_s)
+        except BrokerError as error:
+            raise Unheard("broker", f"{node} was not heard: {error}", exit=1) from None
         if answers:
             return msgspec.json.decode(answers[0], type=Reply)
         if self._node.clock.monotonic() - began < within_s / 2:
@@ -288,6 +297,10 @@ class Desk:
 
 def explained(error: Exception) -> Failure | None:
     """Our own errors in their own words; anything else is a bug, and is told as one."""
+    if isinstance(error, StoreUnavailable | Unavailable):
+        code = error.code if isinstance(error, StoreUnavailable) else "broker"
+        way = "`crewlet node ls` shows who is there: a cluster needs most of its members"
+        return Failure(code, f"{error}; {way}", exit=1)
     if isinstance(error, CrewletError):
         exit = 3 if error.code == "node_refused" else 2 if error.blame == "caller" else 1
         return Failure(error.code, str(error), exit=exit)
@@ -304,8 +317,9 @@ def _about(silent: Unheard, operation: AnyOperation, node: str, args: Any) -> Un
     """Nobody who named a seat knows why a node is spoken of."""
     if operation.where != "owner":
         return silent
-    told = silent.failure
-    return Unheard(told.code, f"{args.handle} is worked on {node}: {told.message}", told.exit)
+    told, then = silent.failure, "another takes it over when that one's session has ended"
+    text = f"{args.handle} is worked on {node}: {told.message}; {then}"
+    return Unheard(told.code, text, told.exit)
 
 
 def _failure(error: Exception) -> Failure:

@@ -43,6 +43,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     box: BoxState | None = None
     turn: RunningTurn | None = None
     turn_s: float = 0.0
+    failure: str = ""
     running: int = 0
     full: bool = False
     pause: Pause | None = None
@@ -80,7 +81,11 @@ def _node(facts: Facts) -> Iterator[Reason]:
     if facts.stopping:
         yield Reason("stopping", f"{facts.node} is stopping: it starts nothing; `crewlet up`")
     if not facts.connected:
-        yield Reason("broker", "the broker does not answer; it works again by itself when it does")
+        yield Reason(
+            "broker",
+            "the broker does not answer, as a cluster does not without most of its members "
+            "(`crewlet node ls`); it works again by itself when it does",
+        )
 
 
 def _revision(facts: Facts) -> Iterator[Reason]:
@@ -100,7 +105,8 @@ def _owner(facts: Facts) -> Iterator[Reason]:
         then = "when its session has ended another node takes it over; `crewlet node ls`"
         yield Reason("silent", f"{facts.owner} works it, and does not answer: {then}")
     elif facts.box is None:
-        yield Reason("not_here", f"{facts.node} holds it, and does not work it yet")
+        made = "its mailboxes are there and its brakes are known"
+        yield Reason("not_here", f"{facts.node} holds it, and works it by itself once {made}")
 
 
 def _attachment(facts: Facts) -> Iterator[Reason]:
@@ -116,22 +122,29 @@ def _turn(facts: Facts) -> Iterator[Reason]:
     if turn is not None and turn.overdue:
         since = f"{turn.started_at:%Y-%m-%d %H:%M:%S} UTC"
         text = f"turn {turn.turn_id} runs since {since} and does not end: {turn.overdue}"
-        yield Reason("stuck", text)
+        way = f"`crewlet drain --on {facts.node}` stops the process, and its mail is worked anew"
+        first = f"unless it was paused (`crewlet seat pause {facts.handle}`)"
+        yield Reason("stuck", f"{text}; should it never end, {way} {first}")
 
 
 def _brakes(facts: Facts) -> Iterator[Reason]:
     box = facts.box
     if box is None:
         return
-    if box.paused and facts.draining:
-        yield Reason("draining", f"{facts.node} drains: it starts nothing more")
-    elif box.paused:
-        yield Reason("moving", f"{facts.node} hands it to another node, once its turn has ended")
+    if box.paused and not facts.stopping:  # of which enough was said
+        yield _let_go(facts)
     yield from (_hold(facts, hold) for hold in box.holds)
     if box.quiesced:
         yield Reason("quiesced", f"it is quiesced: `crewlet seat unquiesce {facts.handle}`")
     if box.deferred:
-        yield Reason("deferred", "its handler put the work off; it goes on by itself in a moment")
+        yield Reason("deferred", "its handler put the work off; it goes on by itself when it said")
+
+
+def _let_go(facts: Facts) -> Reason:
+    if facts.draining:
+        way = f"`crewlet node undrain {facts.node}`"
+        return Reason("draining", f"{facts.node} drains, and starts nothing more: {way}")
+    return Reason("moving", f"{facts.node} hands it to another node, once its turn has ended")
 
 
 def _hold(facts: Facts, hold: str) -> Reason:
@@ -141,8 +154,8 @@ def _hold(facts: Facts, hold: str) -> Reason:
             who = f"{pause.by} paused it at {pause.at:%Y-%m-%d %H:%M:%S} UTC" if pause else "paused"
             return Reason("paused", f"{who}: `crewlet seat resume {handle}`")
         case _ if hold == UNCONFIRMED:
-            why = f"{facts.node} cannot confirm its session: it works again when the store answers"
-            return Reason("unconfirmed", why)
+            why = f"{facts.node} cannot confirm its session"
+            return Reason("unconfirmed", f"{why}: it works again by itself when the store answers")
         case _ if hold == PROVIDER and facts.outage is not None:
             text = f"its provider is {outage_text(facts.outage)}"
             return Reason(
@@ -177,7 +190,8 @@ def _slot(facts: Facts) -> Iterator[Reason]:
     if facts.box is None or not facts.box.running or facts.turn is not None:
         return
     if facts.full:
-        yield Reason("slot", f"it waits for a slot: {facts.running} turns run on {facts.node}")
+        why = f"it waits for a slot: {facts.running} turns run on {facts.node}"
+        yield Reason("slot", f"{why} (`crewlet ps --on {facts.node}`), and it goes on by itself")
     else:
         yield Reason("starting", "it has mail in hand: its turn begins, or has just ended")
 
@@ -187,10 +201,12 @@ def _retries(facts: Facts) -> Iterator[Reason]:
     resting = box is not None and not box.running and facts.turn is None
     if facts.mail is not None and resting:  # else what is out may be in hand by now
         tried = facts.mail.in_flight - facts.in_hand
+        why = f"; its last turn failed: {facts.failure}" if facts.failure else ""
         if tried == 1:
-            yield Reason("retry", "1 message was tried before, and waits for another try")
+            yield Reason("retry", f"1 message was tried before, and waits for another try{why}")
         elif tried > 1:
-            yield Reason("retry", f"{tried} messages were tried before, and wait for another try")
+            text = f"{tried} messages were tried before, and wait for another try"
+            yield Reason("retry", text + why)
 
 
 def _working(facts: Facts) -> Iterator[Reason]:

@@ -139,6 +139,9 @@ class RevisionVerbs:
     async def diff(self, args: Between, caller: Caller) -> Rows:
         kept = await self._node.reconcile.revisions.all()
         new = _numbered(kept, args.new)
+        if args.old is None and new is kept[0]:
+            way = f"`crewlet revision show {new.number}` prints it"
+            raise Refused("not_found", f"no revision before {new.number} is kept: {way}")
         old = _numbered(kept, new.number - 1 if args.old is None else args.old)
         lines = difflib.unified_diff(
             old.source_text.splitlines(),

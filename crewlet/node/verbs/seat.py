@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,9 +15,10 @@ from actors.mail import UNCONFIRMED
 from actors.messages import BoxState
 from actors.seat import CONTROL, INBOX, REFLECT
 from crewlet import topics
+from crewlet.errors import StoreUnavailable
 from crewlet.inbound.outages import PROVIDER
 from crewlet.inbound.steps.holds import NO_HANDLER
-from crewlet.node.pauses import PAUSED
+from crewlet.node.pauses import PAUSED, Pause
 from crewlet.node.seats import box_state, brakes_of, seat_row
 from crewlet.node.verbs.lookup import agent_seat, box_of, consumer
 from crewlet.node.verbs.operation import AnyOperation, Done, OfSeat, Operation, Rows, the_handle
@@ -96,8 +99,9 @@ class SeatVerbs:
         seat = agent_seat(self._node, args.handle)
         described = await self._node.runtime.describe(args.handle)
         boxes = {} if described is None else {box.box: box for box in described.boxes}
-        pause = await self._node.pauses.of(args.handle)
-        row = await seat_row(self._node, seat)
+        pause, row = await asyncio.gather(
+            self._paused(args.handle), seat_row(self._node, seat)
+        )  # together: where the broker is away, each takes the time to find out
         turn = self._node.turns.running(args.handle) is not None
         owner = row["owner"] or self._node.node_id
         silent = {} if owner == self._node.node_id else {"state": f"on {owner}, which is silent"}
@@ -111,6 +115,12 @@ class SeatVerbs:
             "paused_at": pause.at if pause else None,
             **{name: box_state(box, turn=turn) for name, box in boxes.items()},
         }
+
+    async def _paused(self, handle: str) -> Pause | None:
+        """None also where the store does not answer."""
+        with contextlib.suppress(StoreUnavailable):
+            return await self._node.pauses.of(handle)
+        return None
 
     # -- brakes -----------------------------------------------------------------------
 

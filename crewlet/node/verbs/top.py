@@ -64,8 +64,11 @@ class TopVerbs:
         }
 
     def _row(self, row: SeatRow) -> dict[str, Any]:
-        """`waker` is whoever woke it most in the last ten minutes, on this node."""
+        """`waker` is whoever woke it most in the last ten minutes; it and the turns of a seat are
+        known on its own node only."""
+        here = row.turns is not None
         waker = self._node.turns.tally(row.handle).wakes.most(self._node.clock.now())
+        per_minute = 0.0 if waker is None else round(waker.total / MINUTES, 1)
         return {
             "handle": row.handle,
             "owner": row.owner,
@@ -73,8 +76,8 @@ class TopVerbs:
             "waiting": row.waiting,
             "in_flight": row.in_flight,
             "turns": row.turns,
-            "turns_per_minute": 0.0 if waker is None else round(waker.total / MINUTES, 1),
-            "waker": "" if waker is None else waker.who,
+            "turns_per_minute": per_minute if here else None,
+            "waker": waker.who if here and waker is not None else "",
         }
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from actors.admin import Caller
+from actors.ports import BrokerError
 from actors.seat import INBOX
 from crewlet import topics
 from crewlet.a2a.channel import Channel
@@ -66,6 +67,7 @@ class WhyVerbs:
             connected=node.broker.connected,
             box=next((box for box in boxes if box.box == INBOX), None),
             turn=turn,
+            failure=node.turns.tally(seat.handle).failure,
             turn_s=(now - turn.started_at).total_seconds() if turn else 0.0,
             running=len(node.turns.all_running()),
             full=node.turns.full,
@@ -73,7 +75,12 @@ class WhyVerbs:
             runs=tuple(node.runs.of(seat.handle)),
             waker=self._colleague(seat.handle, now),
         )
-        return await self._with_mail(facts) if node.broker.connected else facts
+        if not node.broker.connected:
+            return facts
+        try:
+            return await self._with_mail(facts)
+        except BrokerError:  # its server is there, and what it is a member of does not answer
+            return msgspec.structs.replace(facts, connected=False)
 
     def _colleague(self, handle: str, now: datetime) -> Waker | None:
         waker = self._node.turns.tally(handle).wakes.most(now)
