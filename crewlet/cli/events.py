@@ -57,7 +57,9 @@ def events(follow: bool, last: int | None, kind: str, data: Path, out: Output) -
         last = 0 if follow else 20
     args = {"follow": follow, "last": last, "type": kind}
     rows = ask(data, "events", args, follow=follow)
-    out.stream(map(_told, rows) if out.format == "table" else rows, COLUMNS)
+    shown = out.stream(map(_told, rows) if out.format == "table" else rows, COLUMNS)
+    if not shown and out.format == "table" and last:
+        click.echo("crewlet: no such event is kept", err=True)
 
 
 def _told(row: bytes) -> bytes:

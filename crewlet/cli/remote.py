@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
 from crewlet.cli import sink
 from crewlet.cli.exits import FAILED, REFUSED, Failed
 from crewlet.cli.options import DEFAULT_DATA, ON
+
+NAMED: Final = "--data DIR, or CREWLET_DATA"
 
 
 def ask(
@@ -49,8 +52,9 @@ def _meant(
 
 
 def not_running(data: Path) -> str:
-    """Names the folder that was looked at, and the command that would run a node there."""
+    """Names the folder that was looked at, the command that would run a node there, and how another
+    folder is named: a node may well run, and this be the wrong place to look."""
     start = "crewlet up"
     if data != DEFAULT_DATA:
         start += f" --data {shlex.quote(str(data))}"
-    return f"no crewlet node runs on {data}; start one with `{start}`"
+    return f"no crewlet node runs on {data}; start one with `{start}`, or name its folder: {NAMED}"

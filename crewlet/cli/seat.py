@@ -125,4 +125,6 @@ ACTS: Final = (
     ),
 )
 
-seat = group("seat", "One seat: look, brake, let go, give away, destroy.", ACTS)
+EPILOG: Final = "`crewlet seats` lists them all, `crewlet why HANDLE` says what is in one's way."
+
+seat = group("seat", "One seat: look, brake, let go, give away, destroy.", ACTS, EPILOG)

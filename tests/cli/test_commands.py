@@ -37,14 +37,18 @@ def test_without_a_node_every_command_says_so_and_what_to_do(
     assert run.stdout == b""
     assert complaint(run) == (
         "crewlet: no crewlet node runs on some where; "
-        "start one with `crewlet up --data 'some where'`\n"
+        "start one with `crewlet up --data 'some where'`, "
+        "or name its folder: --data DIR, or CREWLET_DATA\n"
     )
 
 
 def test_the_data_folder_comes_from_the_environment_unless_told(node: FakeNode, shell: Shell):
     environment = shell.environment(CREWLET_DATA=None)
     assert shell.run("seats", env=environment).returncode == 3
-    assert b".crewlet; start one with `crewlet up`\n" in shell.run("seats", env=environment).stderr
+    assert (
+        b".crewlet; start one with `crewlet up`, or name"
+        in shell.run("seats", env=environment).stderr
+    )
     assert shell.run("seats", "--data", "data", env=environment).returncode == 0
 
 

@@ -182,6 +182,15 @@ def test_a_look_at_the_top_is_a_table(here: Running, capsys: pytest.CaptureFixtu
     assert header.startswith("HANDLE  OWNER  STATE") and row.startswith("dev     n1     resting")
 
 
+def test_a_type_that_no_event_has_is_no_silence(here: Running, capsys: pytest.CaptureFixture[str]):
+    for line, said in (("events --type agent_turn_complete", "no such event"), ("events", "")):
+        capsys.readouterr()
+        assert run_line(line) == 0
+        assert said in capsys.readouterr().err
+    assert run_line("events --type nope -o json") == 0
+    assert capsys.readouterr() == ("[]\n", "")
+
+
 def test_help_lists_every_verb_once(capsys: pytest.CaptureFixture[str]):
     assert run_line("help") == 0
     listed = re.findall(r"^  (\S+(?: \S+)?)  ", capsys.readouterr().out, re.MULTILINE)
