@@ -273,19 +273,21 @@ class Trouble:
     # -- the end of it --------------------------------------------------------------------
 
     def heal(self) -> None:
-        """All lines are whole, all nodes run, no brake is on."""
+        """All lines are whole, all nodes run, no brake is on. The lines first: what a broker that
+        answers again gives to a fetch is lost where that fetch's line is made anew in the same
+        instant, and nobody would write down that it was handed out."""
         for (seat, name), host in list(self._brakes.items()):
             off = signals.Lift(OPERATOR) if name == "hold" else signals.Unquiesce()
             self._off(host, host.inc, seat, name, off)
         self.healed = True
         self._cuts.clear()
+        for host in self.fleet.hosts:
+            self._heal_host(host)
         if self._outages:
             self._outages = 1
             self.fleet.site.down(down=False)
             self.fleet.site.old_leader(on=False)
             self._answer()
-        for host in self.fleet.hosts:
-            self._heal_host(host)
 
     def _heal_host(self, host: Host) -> None:
         line = host.line

@@ -160,6 +160,12 @@ def belated(seed: int, faults_s: float) -> Plan:
     return _planned(seed, knobs, [Decision(faults_s - 0.1, "swizzle", -1, 25.0)])
 
 
+def restarting(seed: int, faults_s: float) -> Plan:
+    """The broker is still away, with mail that is due again meanwhile, when all of it is over."""
+    _, knobs = _begin("restarting", seed, turn_s=0.05, poison_chance=0.5)
+    return _planned(seed, knobs, [Decision(faults_s - 1.0, "broker_restart", -1, 3.0)])
+
+
 PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "braked": braked,
     "busy": busy,
@@ -173,6 +179,7 @@ PLANS: Final[Mapping[str, Callable[[int, float], Plan]]] = {
     "commanded": commanded,
     "outlived": outlived,
     "belated": belated,
+    "restarting": restarting,
 }
 
 

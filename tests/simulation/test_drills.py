@@ -78,7 +78,7 @@ def test_mail_that_waits_a_minute_after_the_last_fault():
 
 @pytest.mark.parametrize(
     ("skipped", "text"),
-    [((), "held by nobody in the calm"), (("_lift_a_hold",), "held by nobody after the last")],
+    [((), "held by nobody in the calm"), (("_lift",), "held by nobody after the last")],
 )
 def test_a_seat_that_nobody_holds(
     skipped: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,13 @@ def test_nothing_goes_wrong_any_more_once_all_is_healed(seed: int):
     assert planned.played("belated", seed, 10.0).violations == ()
 
 
+@pytest.mark.parametrize("seed", [1, 3, 9])
+def test_what_a_broker_gives_as_it_answers_again_is_written_down(seed: int):
+    """A fetch that it was given to was cut in the same instant, as all lines were made anew, and
+    its mail had paid for a delivery that nobody had seen (S20)."""
+    assert planned.played("restarting", seed, 10.0).violations == ()
+
+
 def test_the_same_seed_is_the_same_run_in_any_process():
     """Two processes that hash strings differently, one of them over two workers."""
     seeds = ("--seeds", "1..4", "--minutes", "0.5")

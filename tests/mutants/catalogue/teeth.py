@@ -11,7 +11,7 @@ from actors.machines import consumer
 from actors.machines.collection import Collection
 from actors.machines.consumer import Consumer
 from actors.machines.fleet_view import FleetView
-from actors.machines.signals import Attached, Hold, Lift, StartTimer
+from actors.machines.signals import Attached, Hold, Lift, StartTimer, Unquiesce
 from actors.machines.timing import Timing
 from crewlet.broker.memory_mailbox import MemoryMailbox
 from crewlet.broker.memory_store import MemoryStore
@@ -129,3 +129,15 @@ def a_lift_is_heard_late(patch: Patches) -> None:
             machine._do(StartTimer(consumer.RESUME, 3.0))
 
     _input(patch, Lift, "_on_lift", on_lift)
+
+
+@TIER.fault(seeds("L8", "busy", 3), lines=(35,), note="L8 on 4 of 4 seeds of the plan busy")
+def an_unquiesce_is_heard_late(patch: Patches) -> None:
+    """A seat that is quiesced no more goes on 3 s later."""
+
+    def on_unquiesce(machine: Consumer, _: Unquiesce) -> None:
+        if machine.quiesced:
+            machine.quiesced, machine.deferred = False, True
+            machine._do(StartTimer(consumer.RESUME, 3.0))
+
+    _input(patch, Unquiesce, "_on_unquiesce", on_unquiesce)
