@@ -290,8 +290,7 @@ class PlacementSupervisor(Actor):
     def _soon(self, after_s: float) -> None:
         """A pass in so many seconds, unless one is due before; never two in a breath."""
         now = self.clock.monotonic()
-        breath = PASS_S + PASS_S_A_SEAT * len(self._openings)
-        due = max(now + after_s, self._last_pass + breath)
+        due = max(now + after_s, self._last_pass + PASS_S + PASS_S_A_SEAT * len(self._openings))
         if due < self._due:
             self._due = due
             self.timer("look", max(0.0, due - now), _Look(sweep=False))
@@ -334,8 +333,9 @@ class PlacementSupervisor(Actor):
 
     def _skip(self, reason: str, error: Exception | None = None) -> None:
         log.warning("placement_skipped", reason=reason, exc_info=error)
-        if self._leaving:
-            self._let_go_of(self._working)
+        self._let_go_of(self._working if self._leaving else ())
+        self._passed = True  # a start waits for a look, not for a good one
+        self._report_settled()
 
     def _end_the_silent(self, now: float) -> None:
         for lease in self._view.to_end(now):

@@ -91,6 +91,28 @@ def test_one_that_gives_up_all_it_has_each_time_is_braked() -> None:
     run_virtual(main, seed=1)
 
 
+def test_a_start_does_not_wait_for_one_that_fails() -> None:
+    async def main() -> None:
+        broken = [True]
+
+        def fragile(board: Board) -> Moves:
+            if broken:
+                raise ZeroDivisionError("no")
+            return fair_shares(board)
+
+        fleet = Fleet(4)
+        await fleet.ready()
+        async with asyncio.timeout(TIMING.sweep_s):
+            await fleet.join("a", strategy=fragile)
+        assert fleet.held() == {}
+        broken.clear()
+        await asyncio.sleep(TIMING.sweep_s + 1)
+        assert fleet.held() == {"a": fleet.handles}
+        await fleet.stop()
+
+    run_virtual(main, seed=1)
+
+
 def test_one_that_fails_moves_nothing_and_the_node_outlives_it() -> None:
     async def main() -> None:
         broken: list[bool] = []
