@@ -170,7 +170,10 @@ class Nemesis:
     async def _roll(self, node: NodeProcess, fault: Fault) -> None:
         done = self._note("roll", node.name, "SIGTERM")
         node.signal(signal.SIGTERM)
-        await until(lambda: not node.running, 30, f"{node.name} drained")
+        await until(lambda: not node.running or node.frozen, 30, f"{node.name} drained")
+        if node.frozen:  # a failpoint of its drain
+            await self._froze(node, node.lives[-1].failpoint)
+            await until(lambda: not node.running, 30, f"{node.name} drained")
         if node.lives[-1].code not in (0, KILLED):
             self.surprises.append(f"{node.name} ended with {node.lives[-1].code} after SIGTERM")
         self._next[node.name] = fault.failpoint
