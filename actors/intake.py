@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from actors.fleet_messages import TakeSeat
@@ -18,16 +17,18 @@ class Intake:
 
     def __init__(self) -> None:
         self._window = Window(QUICK_S)
-        self._waiting: deque[TakeSeat] = deque()
+        self._waiting: dict[str, TakeSeat] = {}
         self._since: dict[str, float] = {}
 
     def put(self, wanted: TakeSeat) -> None:
-        self._waiting.append(wanted)
+        self._waiting[wanted.handle] = wanted
 
     def next(self) -> TakeSeat | None:
         """The one whose turn it is; None where there is none, or no room."""
         room = len(self._since) < self._window.size
-        return self._waiting.popleft() if self._waiting and room else None
+        if not self._waiting or not room:
+            return None
+        return self._waiting.pop(next(iter(self._waiting)))
 
     def began(self, handle: str, now: float) -> None:
         """This one is being claimed."""
@@ -45,12 +46,10 @@ class Intake:
 
     def withdraw(self, handle: str) -> bool:
         """It is not to be taken any more; False where it does not wait."""
-        before = len(self._waiting)
-        self._waiting = deque(wanted for wanted in self._waiting if wanted.handle != handle)
-        return len(self._waiting) < before
+        return self._waiting.pop(handle, None) is not None
 
     def clear(self) -> list[TakeSeat]:
         """None is to be taken any more; those that waited."""
-        waiting = list(self._waiting)
+        waiting = list(self._waiting.values())
         self._waiting.clear()
         return waiting
