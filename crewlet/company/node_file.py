@@ -29,6 +29,7 @@ from crewlet.topics import is_handle
 
 NODE_ID: Final = "node-0"
 NODE_ID_VARIABLE: Final = "CREWLET_NODE_ID"
+LONGEST_DRAIN_S: Final = 3600
 NODE_ROLES: Final = ("data", "ingress", "seats", "workers")
 """What a node may be for its fleet; one that names none of them is all of them."""
 
@@ -72,7 +73,7 @@ _NODE_FILE: Final = {
         shape="number",
         default="30",
         minimum=0,
-        maximum=3600,
+        maximum=LONGEST_DRAIN_S,
         example="60",
         about="How many seconds running turns may go on once the node has to stop.",
     ),
@@ -175,6 +176,12 @@ def checked_settings(settings: NodeSettings, *, own_broker: bool = True) -> Node
     node = settings.node
     if not is_handle(node.id):
         raise ConfigError(f"node.id: {shown(node.id)} is no name for a node: {_ID_RULE}")
+    if node.max_concurrent < 1:
+        raise ConfigError(f"node.max_concurrent is {node.max_concurrent}: no turn would start")
+    if not 0 <= settings.drain_timeout_s <= LONGEST_DRAIN_S:
+        raise ConfigError(
+            f"drain_timeout_s is {settings.drain_timeout_s}: 0 to {LONGEST_DRAIN_S} seconds"
+        )
     for role in node.roles:
         if role not in NODE_ROLES:
             raise ConfigError(f"node.roles: {shown(role)} is none of {', '.join(NODE_ROLES)}")
