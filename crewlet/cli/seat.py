@@ -106,8 +106,8 @@ ACTS: Final = (
     Act(
         words="seat move",
         about="Have another node work the seat.",
-        more="Answers at once; a turn that runs ends where it is, and until then another node may be "
-        "named.",
+        more="Answers at once; a turn that runs ends where it is, and until then another node may "
+        "be named.",
         params=(handle(), node_id(required=True)),
         columns=DONE,
         examples="seat move dev n2",
