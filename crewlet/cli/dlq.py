@@ -67,7 +67,14 @@ Examples:
   crewlet dlq list --limit 1000 -o jsonl
 """,
 )
-@click.option("--limit", type=click.IntRange(1, ALL), default=100, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, ALL),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many, the newest first.",
+)
 @node_option
 @output_option
 def list_(limit: int, data: Path, out: Output) -> None:

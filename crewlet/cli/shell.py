@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from crewlet.cli.console import console, run_line
+from crewlet.cli.console import run_line
 from crewlet.cli.exits import OK
 from crewlet.cli.options import ON, node_option, output_option
 from crewlet.cli.output import Output
@@ -129,10 +129,9 @@ def _greeting(data: Path) -> str:
     """Who answers here. Raises Failed where nobody does: better now than at the first line."""
     (row,) = ask(data, "status")
     status = json.loads(row)
-    verbs = len(console.commands)
     return (
         f"node {status['node']} of {status['company']}, {status['seats']} seats, "
-        f"{status['state']}; `help` shows its {verbs} nouns and verbs, Ctrl-D leaves"
+        f"{status['state']}; `help` shows its nouns and verbs, Ctrl-D leaves"
     )
 
 

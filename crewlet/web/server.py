@@ -135,8 +135,8 @@ def _why(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {port} on {host} is in use by another process; "
-            "choose another with --port, or 0 for any free one"
+            "choose another with --port or as `api.port`, or 0 for any free one"
         )
     if error.errno == errno.EACCES:
-        return f"port {port} on {host} needs privileges; choose one above 1023 with --port"
+        return f"port {port} on {host} needs privileges; choose one above 1023"
     return f"cannot listen on {host}:{port}: {error}"

@@ -51,3 +51,11 @@ def test_the_options_of_the_guide_exist():
     assert set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", GUIDE.read_text())) <= known | {
         "--help"
     }
+
+
+def test_every_option_says_what_it_does_and_every_command_has_an_example():
+    """The guide promises both of `--help`."""
+    for name, command in commands(app):
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            assert option.help, (name, option.opts)
+        assert re.search(rf"^.* crewlet {name}", command.epilog or "", re.MULTILINE), name
