@@ -65,7 +65,7 @@ class Strays:
         """Until the next look."""
         if look.seen:
             return LOOK_S
-        lasted_s = self._clock.monotonic() - look.since
+        lasted_s = min(WATCHED_S, self._clock.monotonic() - look.since)
         return max(LOOK_S, LOOK_S_A_MAILBOX * len(self._retries), LOOK_S_A_SECOND * lasted_s)
 
     def first_look(self, mailbox: Mailbox, ticket: int, for_s: float = WATCHED_S) -> Look:
@@ -81,9 +81,11 @@ class Strays:
         return Look(ticket, since, since + LATE_FOR_S)
 
     def put_off(self, look: Look) -> Look:
-        """Nothing could be told from a look now. It is not given up for that."""
-        until = max(look.until, self._clock.monotonic() + LATE_FOR_S)
-        return Look(look.ticket, look.since, until)
+        """Nothing could be told from a look now. It is not given up for that, however long a turn
+        takes: the next one is within its time."""
+        off = Look(look.ticket, look.since, look.until)
+        until = self._clock.monotonic() + self.pause_s(off) + LATE_FOR_S
+        return Look(off.ticket, off.since, max(off.until, until))
 
     def note(self, settled: SettleBox) -> None:
         """What waits for its time is no stray."""

@@ -136,14 +136,15 @@ class Fleet:
         self._end(host, process)
         self.world.call_later(restart_s, self.boot, host)
 
-    def _end(self, host: Host, process: Process) -> None:
+    def _end(self, host: Host, process: Process, heard_s: float = 0.0) -> None:
+        """`heard_s`: so long the broker is still at what the process had said before."""
         process.kill()
         host.runtime = None
         host.points.clear()
         office, wire = host.office, host.wire
         reached = host.line.up and not host.line.mute
         notices_s = host.line.latency() if reached else BROKER_NOTICES_S * self.chance.random()
-        self.world.call_later(notices_s, office.gone)
+        self.world.call_later(max(notices_s, heard_s), office.gone)
         wire.close()
         self._look_for_faults(process)
 
@@ -197,7 +198,7 @@ class Fleet:
     def _left(self, host: Host, process: Process, restart_s: float | None) -> None:
         if process.alive and host.process is process:
             self.history.add("fault", node=host.name, inc=host.inc, code="left")
-            self._end(host, process)
+            self._end(host, process, host.line.ack_delay_s)
             if restart_s is not None:
                 self.world.call_later(restart_s, self.boot, host)
 

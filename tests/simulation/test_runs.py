@@ -68,6 +68,13 @@ def test_what_a_broker_gives_as_it_answers_again_is_written_down(seed: int):
     assert planned.played("restarting", seed, 10.0).violations == ()
 
 
+def test_a_broker_hears_all_that_a_node_had_said_before_it_left():
+    """Acknowledgements that arrive late were lost with the process that had said them and left in
+    order, and their mail was out in nobody's hands (L3)."""
+    left = Decision(189.44, "leave", 0, 5.566), Decision(192.287, "slow_acks", 0, 25.766)
+    assert played(plan(167, "poison").only(left), 300.0).violations == ()
+
+
 def test_the_same_seed_is_the_same_run_in_any_process():
     """Two processes that hash strings differently, one of them over two workers."""
     seeds = ("--seeds", "1..4", "--minutes", "0.5")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from actors import gateway, mail, patience, turn
+from actors import gateway, mail, patience, strays, turn
 from actors.gateway import Gateway
 from actors.machines import consumer, signals
 from actors.machines.consumer import Consumer, State
 from actors.mail import MailActor
 from actors.messages import ClearLife, LifeCleared
 from actors.ports import Attachment, BrokerError
+from actors.strays import Look, Strays
 from actors.system import Address
 from tests.mutants.catalogue.cases import node, queue, runtime
 from tests.mutants.mutant import Patches, Tier
@@ -123,3 +124,18 @@ def handler_exceptions_escape(patch: Patches) -> None:
 
     patch.set(turn, "_outcome_of", escape)
     patch.handler(MailActor, "on_turn_failed", lambda actor, failed, sender: None)
+
+
+@TIER.fault(
+    runtime("looks.py::test_a_seat_that_is_long_at_work_is_looked_at_when_it_is_done"),
+    lines=(281,),
+)
+def a_look_that_is_put_off_is_given_up(patch: Patches) -> None:
+    """A watch is put off by less than its next look: behind a turn of half a minute nothing of it
+    is left, and what a dead node's fetch had swallowed sits out its ack window."""
+
+    def put_off(looks: Strays, look: Look) -> Look:
+        until = max(look.until, looks._clock.monotonic() + strays.LATE_FOR_S)
+        return Look(look.ticket, look.since, until)
+
+    patch.set(Strays, "put_off", put_off)
