@@ -105,6 +105,8 @@ def test_mail_that_waits_for_its_next_try_has_a_reason() -> None:
         await asyncio.sleep(1)
         said = {reason["code"]: reason["text"] for reason in await node.ask("why", handle="dev")}
         assert said["retry"].endswith("its last turn failed: ValueError: no such branch")
+        ended, *_ = await node.recorded("agent_turn_completed")
+        assert ended.summary == "dev: turn nak, ValueError: no such branch"
 
     on_nodes(test, turn=fails)
 
