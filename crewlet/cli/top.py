@@ -87,9 +87,11 @@ def _live(data: Path, every: float) -> None:
 
 def _heads(look: Mapping[str, Any]) -> tuple[str, str]:
     """The node in one line, its seats in another."""
+    known = look["waiting"] is not None
+    mail = f"waiting {look['waiting']}  in flight {look['in_flight']}"
     return (
         f"{look['node']}  cpu {look['cpu_percent']:.0f} %  rss {look['rss_mib']:.0f} MiB  "
-        f"running {look['running']}  waiting {look['waiting']}  in flight {look['in_flight']}",
+        f"running {look['running']}  {mail if known else 'the broker does not answer'}",
         f"{look['seats']} seats, {look['here']} of them here, {look['busy']} busy",
     )
 

@@ -45,14 +45,14 @@ class SeatRow(Struct, frozen=True, kw_only=True):
 
 async def seat_rows(node: NodeView) -> list[SeatRow]:
     """In the order of the company's file."""
-    return await rows_of(node, node.company.seats, await _mail(node, topics.INBOXES))
+    return await rows_of(node, node.company.seats, await mail_of(node, topics.INBOXES) or {})
 
 
-async def _mail(node: NodeView, pattern: str) -> Mapping[Mailbox, MailboxState]:
-    """As the broker counts it; nothing while it does not answer: who works what is known here."""
+async def mail_of(node: NodeView, pattern: str) -> Mapping[Mailbox, MailboxState] | None:
+    """As the broker counts it; None while it does not answer: who works what is known here."""
     with contextlib.suppress(BrokerError):
         return {state.mailbox: state for state in await node.broker.list(pattern)}
-    return {}
+    return None
 
 
 async def rows_of(
@@ -68,7 +68,7 @@ async def rows_of(
 
 async def seat_row(node: NodeView, seat: Seat) -> dict[str, Any]:
     """The row of one seat, by key."""
-    mail = await _mail(node, topics.inbox(seat.handle))
+    mail = await mail_of(node, topics.inbox(seat.handle)) or {}
     return msgspec.structs.asdict(await _row(node, seat, mail))
 
 

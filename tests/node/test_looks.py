@@ -53,6 +53,8 @@ def test_a_seat_is_looked_at_without_its_mail(fault: Callable[[Operated], None])
             assert (row["waiting"], row["in_flight"]) == (None, None)
         said = await node.ask("why", handle="dev")
         assert [reason["code"] for reason in said] == ["broker", "held"]
+        look = await node.one("top")
+        assert (look["waiting"], look["in_flight"], look["here"]) == (None, None, 2)
 
     on_nodes(test)
 

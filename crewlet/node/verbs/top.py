@@ -13,7 +13,7 @@ from actors.admin import Caller
 from actors.ports import MailboxState
 from crewlet import topics
 from crewlet.inbound.wakers import WINDOW
-from crewlet.node.seats import SeatRow, rows_of
+from crewlet.node.seats import SeatRow, mail_of, rows_of
 from crewlet.node.verbs.operation import AnyOperation, Operation, Rows
 from crewlet.node.view import NodeView
 
@@ -39,9 +39,13 @@ class TopVerbs:
         return {"top": Operation(Look, self.top)}
 
     async def top(self, args: Look, caller: Caller) -> Rows:
-        """Only the busiest seats are asked how they stand: thousands that rest cost nothing."""
+        """Only the busiest seats are asked how they stand: thousands that rest cost nothing. Of
+        their mail nothing is said while the broker does not answer."""
         node = self._node
-        mail = {state.mailbox: state for state in await node.broker.list(topics.INBOXES)}
+        counted = await mail_of(node, topics.INBOXES)
+        mail = counted or {}
+        waiting = sum(state.waiting for state in mail.values())
+        in_flight = sum(state.in_flight for state in mail.values())
         turns = {turn.seat for turn in node.turns.all_running()}
         agents = [seat.handle for seat in node.company.agents()]
         sizes = {handle: _size(mail.get(topics.inbox_of(handle))) for handle in agents}
@@ -55,8 +59,8 @@ class TopVerbs:
             "cpu_percent": self._process.cpu_percent(None),
             "rss_mib": round(self._process.memory_info().rss / MIB, 1),
             "running": len(node.turns.all_running()),
-            "waiting": sum(state.waiting for state in mail.values()),
-            "in_flight": sum(state.in_flight for state in mail.values()),
+            "waiting": None if counted is None else waiting,
+            "in_flight": None if counted is None else in_flight,
             "seats": len(agents),
             "here": sum(node.fleet.owner_of(handle) == node.node_id for handle in agents),
             "busy": len(busy),
