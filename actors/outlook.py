@@ -16,9 +16,14 @@ STAND_BACK_S_A_SEAT: Final = 0.02
 """Of a node that died with a thousand seats each of its heirs needs a while for its own share."""
 
 
+LEFT_S: Final = 0.5
+"""So soon a seat that was left to another is looked at again. As that one takes its seats, shares
+change, and it may leave us one that we had left to it."""
+
+
 class Outlook:
-    """The view, and since when seats are free in it. `changes_at`: when a seat that is left to the
-    node it is meant for will be anybody's, as of the last board; infinite where there is none."""
+    """The view, and since when seats are free in it. `changes_at`: when a seat that is left to
+    another may be ours after all, as of the last board; infinite where there is none."""
 
     def __init__(self, spec: FleetSpec, view: FleetView) -> None:
         self._spec = spec
@@ -50,7 +55,9 @@ class Outlook:
             anybodys_at = self._anybodys_at(opening.handle, now)
             waits = now >= anybodys_at
             if not waits:
-                self.changes_at = min(self.changes_at, anybodys_at)
+                meant = row is not None and self._view.is_live(row.preferred, now)
+                again_at = anybodys_at if meant else min(anybodys_at, now + LEFT_S)
+                self.changes_at = min(self.changes_at, again_at)
         return Place(
             handle=opening.handle,
             demand=opening.demand,
