@@ -91,8 +91,9 @@ def test_a_poison_that_kills_its_process_dies_alone(tmp_path: Path) -> None:
         began = time.monotonic()
         until(lambda: time.monotonic() - began > 5 or not host.alive(), 10)
         assert host.node.process.poll() is None, "nothing kills it any more"
-        starts = Counter((r["seat"], r["text"]) for r in host.company.lines("start"))
-        assert starts["dev", "boom"] <= 25
+        tried = [r["attempt"] for r in host.company.lines("start") if r["text"] == "boom"]
+        # A broker that is killed with its node may have forgotten the last delivery.
+        assert tried == sorted(tried) and max(tried) <= 25 and len(tried) <= 30, tried
         ends = Counter((r["seat"], r["text"]) for r in host.company.lines("end"))
         assert set(ends) == {(seat, f"ordinary {n}") for seat in ("dev", "ops") for n in range(20)}
         assert host.restarts >= 20, sys.argv
