@@ -81,7 +81,7 @@ class AdminClient:
         with self._connect() as connection:
             # A node that refuses us may close early: its last line says why.
             with contextlib.suppress(ConnectionError):
-                connection.sendall(request)
+                _send(connection, request)
             connection.setblocking(False)
             wait_s = None if endless else SILENCE_S
             yield from _rows(_lines(connection, wait_s, output))
@@ -104,7 +104,6 @@ class AdminClient:
             except OSError as error:
                 connection.close()
                 raise NoAnswer(f"{path}: {_why_not(error)}") from None
-            connection.settimeout(SILENCE_S)
             return connection
         raise NotRunning(self._data_dir)
 
@@ -112,6 +111,18 @@ class AdminClient:
         """A socket that somebody else put there does not get our arguments."""
         if peer.uid_of(connection) not in (os.getuid(), 0, owner_of(self._data_dir)):
             raise PermissionError(f"{path} is served by another user")
+
+
+def _send(connection: socket.socket, request: bytes) -> None:
+    """A stopped node leaves a request unread that is larger than its socket."""
+    connection.settimeout(LOOK_S)
+    rest, silent_s = memoryview(request), 0.0
+    while rest:
+        try:
+            rest, silent_s = rest[connection.send(rest) :], 0.0
+        except TimeoutError:
+            silent_s += LOOK_S
+            _check_silence(connection, silent_s, SILENCE_S)
 
 
 def _rows(lines: Iterator[bytes]) -> Iterator[bytes]:

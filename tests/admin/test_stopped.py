@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.admin import AdminClient, NoAnswer, peer
+from actors.admin import AdminClient, CallFailed, NoAnswer, peer
 from actors.admin import client as client_module
 
 SERVE = """\
@@ -61,6 +61,27 @@ def test_a_stopped_node_is_said_to_be_that(
     with pytest.raises(NoAnswer, match=f"{node.pid} is stopped: `kill -CONT {node.pid}`"):
         list(calling)
     assert time.monotonic() - began < client_module.SILENCE_S / 4
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_a_stopped_node_is_said_to_be_that_before_it_has_read_what_it_is_asked(
+    node: subprocess.Popen[bytes], tmp_path: Path, endless: bool
+):
+    """A company file may be larger than what a socket holds of it."""
+    stop(node)
+    began = time.monotonic()
+    with pytest.raises(NoAnswer, match=f"{node.pid} is stopped"):
+        list(AdminClient(tmp_path).call_raw("count", {"to": "x" * (1 << 20)}, endless=endless))
+    assert time.monotonic() - began < client_module.SILENCE_S / 4
+
+
+def test_what_is_larger_than_a_socket_arrives_whole(
+    node: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client_module, "LOOK_S", 0.05)
+    text = "x" * (1 << 20)
+    with pytest.raises(CallFailed, match="Expected `int`"):
+        list(AdminClient(tmp_path).call("count", {"to": text}))
 
 
 def test_a_follower_hears_that_its_node_was_stopped(node: subprocess.Popen[bytes], tmp_path: Path):
