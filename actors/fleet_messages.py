@@ -52,7 +52,7 @@ class SeatWanted(Struct, frozen=True):
 class DrainSeats(Struct, frozen=True):
     """Give up every seat, each as soon as its turn has ended; answered by `SeatsDrained` within
     `bound_s` and a moment. Those that are worked are let go of as placement says, but all of them
-    by half of that time."""
+    by three quarters of that time."""
 
     bound_s: float
 

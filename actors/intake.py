@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Final
 
 from actors.fleet_messages import TakeSeat
@@ -17,7 +18,7 @@ class Intake:
 
     def __init__(self) -> None:
         self._window = Window(QUICK_S)
-        self._waiting: dict[str, TakeSeat] = {}
+        self._waiting: OrderedDict[str, TakeSeat] = OrderedDict()
         self._since: dict[str, float] = {}
 
     def put(self, wanted: TakeSeat) -> None:
@@ -26,9 +27,7 @@ class Intake:
     def next(self) -> TakeSeat | None:
         """The one whose turn it is; None where there is none, or no room."""
         room = len(self._since) < self._window.size
-        if not self._waiting or not room:
-            return None
-        return self._waiting.pop(next(iter(self._waiting)))
+        return self._waiting.popitem(last=False)[1] if self._waiting and room else None
 
     def began(self, handle: str, now: float) -> None:
         """This one is being claimed."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
+import structlog
+
 from actors.fleet import FleetSpec, Opening, member_of
 from actors.fleet_messages import MoveSeat
 from actors.holding import ORDERED, UNPREPARED
 from actors.machines.fleet_view import FleetView, Standing
-from actors.machines.placement import Board, Member, Place, why_not
+from actors.machines.placement import Board, Member, Moves, Place, decide, why_not
 from actors.tenure import SEAT, Lease, resource_of
 
 STAND_BACK_S_A_SEAT: Final = 0.02
@@ -21,6 +23,9 @@ LEFT_S: Final = 0.5
 change, and it may leave us one that we had left to it."""
 
 
+log = structlog.get_logger(__name__)
+
+
 class Outlook:
     """The view, and since when seats are free in it. `changes_at`: when a seat that is left to
     another may be ours after all, as of the last board; infinite where there is none."""
@@ -29,6 +34,7 @@ class Outlook:
         self._spec = spec
         self._view = view
         self._free_since: dict[str, float] = {}
+        self._failure = ""
         self.changes_at = float("inf")
 
     def board(
@@ -43,6 +49,19 @@ class Outlook:
         wanted = {opening.handle for opening in openings}
         gone = [handle for handle in working if handle not in wanted]
         return Board(own.id, members, places, gone)
+
+    def decided(self, board: Board) -> Moves | None:
+        """By the strategy; None where it fails: it may be an embedder's, the node outlives it, and
+        nothing is moved by it. That is said when it begins, not with each of many looks."""
+        try:
+            moves = decide(self._spec.strategy, board)
+        except Exception as error:
+            if self._failure != repr(error):
+                log.warning("placement_skipped", reason="the strategy failed", exc_info=error)
+            self._failure = repr(error)
+            return None
+        self._failure = ""
+        return moves
 
     def _place(self, opening: Opening, now: float) -> Place:
         resource = resource_of(opening.handle)

@@ -38,7 +38,7 @@ from actors.leases import (
     SessionTaken,
 )
 from actors.machines.fleet_view import FleetView
-from actors.machines.placement import Demand, GiveUp, Member, Moves, decide, may_work
+from actors.machines.placement import Demand, GiveUp, Member, Moves, may_work
 from actors.machines.waves import Waves
 from actors.outlook import Outlook
 from actors.ports import BrokerError
@@ -315,7 +315,8 @@ class PlacementSupervisor(Actor):
         self._end_the_silent(now)
         openings = self._spec.seats()
         if openings is None:  # unknown is never absent
-            self._skip("the company cannot be read")
+            log.warning("placement_skipped", reason="the company cannot be read")
+            self._skip()
             return
         if openings is not self._openings:
             self._openings = openings
@@ -323,16 +324,13 @@ class PlacementSupervisor(Actor):
         board = self._outlook.board(openings, self._own(), self._working, now)
         if self._outlook.changes_at < float("inf"):
             self._soon(self._outlook.changes_at - now)
-        try:
-            moves = decide(self._spec.strategy, board)
-        except Exception as error:  # an embedder's: the node outlives it, and moves nothing by it
-            self._skip("the strategy failed", error)
+        if (moves := self._outlook.decided(board)) is None:
+            self._skip()
             return
         self._say_unplaceable(moves)
         self._carry_out(moves, openings, now)
 
-    def _skip(self, reason: str, error: Exception | None = None) -> None:
-        log.warning("placement_skipped", reason=reason, exc_info=error)
+    def _skip(self) -> None:
         self._let_go_of(self._working if self._leaving else ())
         self._passed = True  # a start waits for a look, not for a good one
         self._report_settled()

@@ -91,12 +91,14 @@ gives up for another, that other must want."""
 def decide(strategy: Strategy, board: Board) -> Moves:
     """What a strategy says, as far as it may: it takes nothing that somebody holds or that this
     node may not work; what it gives up without need is balance, which is braked, and nothing else
-    is. Raises what the strategy raises, and TypeError for an answer that is no Moves."""
+    is. Raises what the strategy raises, and TypeError for an answer that is no Moves, or where
+    something is in it that belongs in none."""
     moves = strategy(board)
     if not isinstance(moves, Moves):
         raise TypeError(f"a strategy answers Moves, not {type(moves).__name__}")
-    if not moves.give_up and not moves.take:
+    if moves == Moves():  # nearly always, and thousands of places are nobody's concern then
         return moves
+    ids = {member.id for member in board.members}
     me = next(member for member in board.members if member.id == board.me)
     places = {place.handle: place for place in board.places}
 
@@ -108,9 +110,14 @@ def decide(strategy: Strategy, board: Board) -> Moves:
             return replace(one, reason="balance")
         return replace(one, reason="placement") if one.reason == "balance" else one
 
-    give_up = [called(one) for one in moves.give_up if one.to != board.me]
+    def sent(one: GiveUp) -> GiveUp:
+        """To a node that is there; else whoever wants it has it."""
+        return one if one.to in ids or not one.to else replace(one, to="")
+
+    give_up = [called(sent(one)) for one in moves.give_up if one.to != board.me]
     take = [handle for handle in moves.take if ours(handle) and not places[handle].holder]
-    return Moves(tuple(give_up), tuple(take), moves.unplaceable)
+    unplaceable = [handle for handle in moves.unplaceable if handle in places]
+    return Moves(tuple(give_up), tuple(take), tuple(unplaceable))
 
 
 def fair_shares(board: Board) -> Moves:

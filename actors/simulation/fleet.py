@@ -198,7 +198,7 @@ class Fleet:
     def _left(self, host: Host, process: Process, restart_s: float | None) -> None:
         if process.alive and host.process is process:
             self.history.add("fault", node=host.name, inc=host.inc, code="left")
-            self._end(host, process, host.line.ack_delay_s)
+            self._end(host, process, max(0.0, host.line.said_until - self.world.now))
             if restart_s is not None:
                 self.world.call_later(restart_s, self.boot, host)
 

@@ -297,6 +297,7 @@ class LinkedBroker:
         world, line = self._wire.world, self._wire.line
         if line.ack_delay_s:
             after_s = line.random.random() * line.ack_delay_s
+            line.said_until = max(line.said_until, world.now + after_s)
             world.call_later(after_s, lambda: world.create_task(self._said(verdicts)))
         else:
             world.create_task(self._said(verdicts))

@@ -34,7 +34,8 @@ class Line:
     """The way of one node to the broker, whichever process uses it. `up` and `down` are False
     while it is cut in that direction; `slow` stretches it; `mute`: the broker takes nothing
     (its leader is lost), and `old`: it ends at the leader that was, which answers reads. What is
-    `parked` reached that leader, and may be carried out by the next."""
+    `parked` reached that leader, and may be carried out by the next. `said_until`: when the last of
+    the acknowledgements that are late comes."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -44,6 +45,7 @@ class Line:
         self.mute = False
         self.old = False
         self.ack_delay_s = 0.0
+        self.said_until = float("-inf")
         self.parked: list[Callable[[], object]] = []
 
     def reaches(self, read: bool) -> bool:

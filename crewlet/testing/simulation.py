@@ -267,8 +267,8 @@ def play(
     texts: Sequence[str] = TEXTS,
 ) -> Outcome:
     """One plan, as `crewlet.testing.strategies.plans` draws it: `seconds` of its faults and two
-    minutes of calm, virtual. The outcome says what was broken; nothing is raised, so that
-    hypothesis finds the smaller plan."""
+    minutes of calm, virtual. The outcome says what was broken and no Promise is raised, so
+    that hypothesis finds the smaller plan; bad input is, and what an invariant raises."""
     maker, whose = _maker(handler, invariants, None), _checked_company(company)
     return _Play(whose, maker, texts, seconds / 60.0).run(_fitted(this, whose)).outcome
 

@@ -241,6 +241,18 @@ def test_what_an_invariant_raises_is_raised_wherever_its_record_was_written(kind
     assert note.startswith("in the invariant 'mine', on seed 7: ") and f" {kind} " in note
 
 
+@pytest.mark.parametrize("judge", [pytest.fail, pytest.skip])
+def test_so_is_what_a_test_is_ended_by(judge: Callable[[str], None]):
+    """No Exception, and for a turn's code one more thing that its handler came to."""
+
+    def broken(record: Record) -> None:
+        if record.kind == "turn_start":
+            judge("as I say")
+
+    with pytest.raises(judge.Exception, match="as I say"):  # type: ignore[attr-defined]
+        simulate(COMPANY, quick, seeds=[7], minutes=0.2, invariants={"mine": broken})
+
+
 @pytest.mark.parametrize("kind", EVERYWHERE)
 def test_an_assertion_of_an_invariant_is_a_promise_that_is_broken(kind: str):
     def told(record: Record) -> None:

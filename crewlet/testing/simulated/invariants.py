@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias, cast
@@ -23,7 +24,7 @@ class Invariants:
 
     def __init__(self, named: Mapping[str, Invariant]) -> None:
         self._named = named
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def listen(self, fleet: Fleet) -> None:
         for name, invariant in self._named.items():
@@ -34,7 +35,9 @@ class Invariants:
             return
         try:
             sentence = _judged(name, invariant, record)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit, CancelledError):
+            raise
+        except BaseException as error:  # what `pytest.fail` raises is no Exception
             error.add_note(f"in the invariant {name!r}, on seed {fleet.plan.seed}: {told(record)}")
             self.error = error
             fleet.world.stop()

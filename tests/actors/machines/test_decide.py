@@ -75,6 +75,28 @@ def test_what_is_given_up_without_need_is_balance_and_nothing_else_is() -> None:
     assert decide(always(Moves(give_up=said)), BOARD).give_up == kept
 
 
+def test_what_is_given_up_for_a_node_that_is_not_there_is_anybodys() -> None:
+    """A row that names something else than a node would be read by nobody."""
+    said: tuple[Any, ...] = (GiveUp("mine", "balance", "gone"), GiveUp("held", "placement", 7))  # type: ignore[arg-type]
+    kept = (GiveUp("mine", "balance"), GiveUp("held", "placement"))
+    assert decide(always(Moves(give_up=said)), BOARD).give_up == kept
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        Moves(take=None),  # type: ignore[arg-type]
+        Moves(give_up=None),  # type: ignore[arg-type]
+        Moves(unplaceable=None),  # type: ignore[arg-type]
+        Moves(take=([],)),  # type: ignore[arg-type]
+        Moves(give_up=("mine",)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_belongs_in_no_moves_is_refused(moves: Moves) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        decide(always(moves), BOARD)
+
+
 @pytest.mark.parametrize("answer", [None, [], ("free",)])
 def test_an_answer_that_is_no_moves_is_refused_by_name(answer: object) -> None:
     with pytest.raises(TypeError, match=f"not {type(answer).__name__}"):
