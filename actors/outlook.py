@@ -127,7 +127,7 @@ class Outlook:
         if wanted.handle not in working:
             return f"{wanted.handle} is not worked here yet: try again in a moment"
         if wanted.to == mine and wanted.handle not in letting_go:
-            return f"{wanted.handle} is worked on {wanted.to} already"
+            return already(wanted.handle, wanted.to)
         live = view.live(now)
         there = next((lease for lease in live if lease.node == wanted.to), None)
         if there is None:
@@ -140,3 +140,8 @@ class Outlook:
             return f"the company has no seat {wanted.handle}"
         why = why_not(member_of(there), demand)
         return f"{wanted.to} may not work {wanted.handle}: {why}" if why else ""
+
+
+def already(handle: str, node: str) -> str:
+    """The refusal that is none for a person: it is so."""
+    return f"{handle} is worked on {node} already"

@@ -16,6 +16,7 @@ from actors.machines.fleet_view import FleetView as Rows
 from actors.machines.fleet_view import Standing
 from actors.machines.placement import Demand, why_not
 from actors.machines.timing import Timing
+from actors.outlook import already
 from actors.tenure import NODE, SEAT, Heard, Lease, LeaseStore, Watch
 from crewlet.company.record import is_filter
 from crewlet.errors import NodeRefused
@@ -146,8 +147,8 @@ class SharedFleet:
         if owner is None:
             raise NodeRefused(f"{handle} is on no node now: `crewlet why {handle}` says why")
         refused = await self._node.runtime.move(handle, node)
-        if refused and owner == node == own and not self._aside:
-            return False, f"{handle} is worked by {node} already"
+        if refused == already(handle, node) and not self._aside:
+            return False, refused
         if refused:
             raise NodeRefused(f"{refused}; `crewlet node ls` shows who is there")
         if node == own:

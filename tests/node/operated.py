@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -70,7 +70,11 @@ Test = Callable[..., Coroutine[Any, Any, None]]
 
 
 def on_nodes(
-    test: Test, *ids: str, turn: Callable[[Turn], Coroutine[Any, Any, Any]] | None = None
+    test: Test,
+    *ids: str,
+    turn: Callable[[Turn], Coroutine[Any, Any, Any]] | None = None,
+    company: str = COMPANY,
+    labels: Mapping[str, str] | None = None,
 ) -> None:
     """Run `test(node, ...)` with one operated node for each id, on one broker."""
 
@@ -83,9 +87,9 @@ def on_nodes(
             nodes = []
             for id in ids or ("n1",):
                 node = Node(
-                    parse_company(COMPANY),
+                    parse_company(company),
                     turn=turn or quiet,
-                    settings=NodeSettings(node=NodeIdentity(id=id)),
+                    settings=NodeSettings(node=NodeIdentity(id=id, labels=dict(labels or {}))),
                     broker=broker.client(id),
                     clock=LoopClock(asyncio.get_running_loop()),
                     web=False,

@@ -14,7 +14,7 @@ from crewlet.errors import NodeRefused
 from crewlet.node.verbs import desk as desk_module
 from crewlet.node.verbs.following import FORGOTTEN_S
 from crewlet.turn import Turn
-from tests.node.operated import Operated, Row, on_nodes
+from tests.node.operated import COMPANY, Operated, Row, on_nodes
 
 
 def owner(*nodes: Operated) -> tuple[Operated, Operated]:
@@ -362,6 +362,28 @@ def test_a_move_that_cannot_be_says_why() -> None:
             await mine.ask("seat.move", handle="dev", node=to)
 
     on_nodes(test, "n1", "n2")
+
+
+def test_a_seat_that_has_to_go_is_not_said_to_be_there_already() -> None:
+    """Its turn still runs, and the node that it is on may not work it any more."""
+
+    async def turn(_: Turn) -> str:
+        await asyncio.sleep(60)
+        return "done"
+
+    async def test(*nodes: Operated) -> None:
+        mine, _ = owner(*nodes)
+        here = mine.node.node_id
+        await mine.node.send("dev", "go")
+        await asyncio.sleep(1)
+        await mine.one("node.label", labels={"gpu": ""})
+        await asyncio.sleep(1)
+        with pytest.raises(NodeRefused, match=f"{here} may not work dev: it lacks gpu=yes"):
+            await mine.ask("seat.move", handle="dev", node=here)
+
+    picky = COMPANY.replace("}\n", ", placement: {labels: {gpu: 'yes'}}}\n")
+    picky = picky.replace("kind: human, placement: {labels: {gpu: 'yes'}}", "kind: human")
+    on_nodes(test, "n1", "n2", turn=turn, company=picky, labels={"gpu": "yes"})
 
 
 def test_a_seat_of_nobody_is_not_said_to_be_on_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
