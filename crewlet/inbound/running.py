@@ -29,7 +29,7 @@ class RunningTurn(Struct):
 
 class SeatTally(Struct):
     """Of one seat, since this process started. `failure` is why its last turn failed, where it
-    did."""
+    did and the seat has not been away since."""
 
     turns: int = 0
     last_turn: datetime | None = None
@@ -82,6 +82,11 @@ class Turns:
     def fared(self, seat: str, outcome: Outcome) -> None:
         """What came of its last turn: remembered where that is a failure."""
         self._tally(seat).failure = outcome.reason if isinstance(outcome, Nak) else ""
+
+    def arrived(self, seat: str) -> None:
+        """It is worked here from now on: where it was meanwhile, another turn was its last."""
+        if seat in self._tallies:
+            self._tallies[seat].failure = ""
 
     def _tally(self, seat: str) -> SeatTally:
         return self._tallies.setdefault(seat, SeatTally())

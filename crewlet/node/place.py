@@ -94,4 +94,5 @@ class Place:
                 self._node.lost = True
                 self._node.stopping.set()
             case "seat_established":
+                self._node.turns.arrived(str(about["handle"]))
                 self._node.pause_watch.established(str(about["handle"]))

@@ -15,7 +15,7 @@ from crewlet.broker.memory_client import MemoryClient
 from crewlet.errors import NodeRefused, StoreUnavailable
 from crewlet.node.verbs.desk import explained
 from crewlet.turn import Turn
-from tests.node.operated import Operated, Row, on_nodes
+from tests.node.operated import Operated, Row, on_nodes, settled
 
 
 def away(node: Operated) -> None:
@@ -113,6 +113,35 @@ def test_mail_that_waits_for_its_next_try_has_a_reason() -> None:
     on_nodes(test, turn=fails)
 
 
+def test_a_seat_that_was_away_is_not_said_to_have_failed_before() -> None:
+    """What it did elsewhere meanwhile is not known here."""
+
+    wrong = ["no such branch"]
+
+    async def turn(_: Turn) -> str:
+        if wrong:
+            raise ValueError(wrong[0])
+        return "done"
+
+    async def test(*nodes: Operated) -> None:
+        owner = nodes[0].node.fleet.owner_of("dev")
+        mine, other = sorted(nodes, key=lambda node: node.node.node_id != owner)
+        tally = mine.node.turns.tally
+        await mine.node.send("dev", "hello")
+        await until(lambda: tally("dev").failure == "ValueError: no such branch")
+        await mine.one("seat.move", handle="dev", node=other.node.node_id)
+        await until(lambda: mine.node.fleet.owner_of("dev") == other.node.node_id)
+        wrong.clear()
+        await until(lambda: other.node.turns.tally("dev").turns > 0)
+        await settled(list(nodes))
+        await other.one("seat.move", handle="dev", node=mine.node.node_id)
+        await until(lambda: mine.node.fleet.owner_of("dev") == mine.node.node_id)
+        await settled(list(nodes))
+        assert tally("dev").failure == "" and tally("dev").turns > 0
+
+    on_nodes(test, "n1", "n2", turn=turn)
+
+
 def test_a_task_that_may_be_stored_is_said_to_be_that_before_a_caller_gives_up() -> None:
     async def test(node: Operated) -> None:
         away(node)
@@ -123,6 +152,24 @@ def test_a_task_that_may_be_stored_is_said_to_be_that_before_a_caller_gives_up()
         assert asyncio.get_running_loop().time() - began < SILENCE_S / 2
 
     on_nodes(test)
+
+
+def test_another_node_says_that_before_who_asked_it_gives_up() -> None:
+    async def test(*nodes: Operated) -> None:
+        asked, other = nodes
+        slow: Any = other.node.queue._broker
+
+        async def unanswered(*_: object, within_s: float, **__: object) -> None:
+            await asyncio.sleep(within_s)
+            raise Unavailable("the broker does not answer; try again")
+
+        slow.publish = unanswered
+        args = {"handle": "dev", "text": "hello"}
+        failure = await asked.refused("on", node="n2", verb="send", args=args)
+        assert failure.code == "unknown"
+        assert "`crewlet inbox peek dev` before you send it again" in failure.message
+
+    on_nodes(test, "n1", "n2")
 
 
 @pytest.mark.parametrize("verb", ["inbox.peek", "run.ls"])

@@ -24,8 +24,9 @@ from crewlet.version import __version__
 BACKLOG: Final = 10_000
 """Events that wait for a slow follower before it misses some: it can hold up nobody else."""
 
-SEND_S: Final = 20.0
-"""How long a person waits to hear that a task is stored: a leader may have to be elected first."""
+SEND_S: Final = 13.0
+"""How long a person waits to hear that a task is stored: a leader may have to be elected first.
+Shorter than a node that asks this one waits (desk.ANSWER_S), which could say less of it."""
 
 SCANNED: Final = 1_000
 
