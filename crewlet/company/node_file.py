@@ -191,6 +191,8 @@ def checked_settings(settings: NodeSettings, *, own_broker: bool = True) -> Node
     if own_broker:
         _check_roles(settings.stream, node.roles)
         stream.checked(settings.stream)
+        if why := _unnamed(settings.stream, node.id):
+            raise ConfigError(f"node.id: {why}")
     return settings
 
 
@@ -207,13 +209,15 @@ def _settings(record: Record, env: Mapping[str, str], report: Report) -> NodeSet
     nothing = Record(Mark(), "")
     api, node = record.record("api") or nothing, record.record("node") or nothing
     broker = _stream(record, node.lines("roles"), env, report)
-    _check_named(broker, node, env, report)
+    name = _node_id(node, env, report)
+    if why := _unnamed(broker, name):
+        report.add(node.at("id")[0], "node.id", why)
     return NodeSettings(
         debug=record.flag("debug"),
         stream=broker,
         api=ApiSettings(host=api.line("host") or "127.0.0.1", port=int(api.number("port", 8400))),
         node=NodeIdentity(
-            id=_node_id(node, env, report),
+            id=name,
             max_concurrent=int(node.number("max_concurrent", 16)),
             labels=node.filters("labels"),
             roles=node.lines("roles"),
@@ -289,19 +293,15 @@ def _lease(record: Record, report: Report) -> Timing:
         return Timing()
 
 
-def _check_named(
-    settings: StreamSettings, node: Record, env: Mapping[str, str], report: Report
-) -> None:
+def _unnamed(settings: StreamSettings, name: str) -> str:
     """The default is every node's, and servers of one name do not let each other in."""
     peers = () if settings.cluster is None else settings.cluster.peers
-    stated = node.has("id") or env.get(NODE_ID_VARIABLE)
-    if (settings.leaf is not None or len(peers) > 1) and not stated:
-        report.add(
-            node.mark,
-            "node.id",
-            "each node of a cluster has a name of its own: write `node: {id: ...}`, or set "
-            f"{NODE_ID_VARIABLE}",
-        )
+    if name != NODE_ID or (settings.leaf is None and len(peers) < 2):
+        return ""
+    return (
+        f"each node of a cluster has a name of its own, and {NODE_ID} is every node's: write "
+        f"`node: {{id: ...}}`, or set {NODE_ID_VARIABLE}"
+    )
 
 
 _ID_RULE: Final = "small letters, digits, '-' and '_', at most 63"

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import astuple
 
 from actors.machines.timing import Timing
+from crewlet.broker.cluster import ClusterSettings
+from crewlet.broker.leaf import LeafSettings
 from crewlet.broker.settings import StreamSettings
 from crewlet.company import (
     NodeIdentity,
@@ -181,8 +183,27 @@ def test_a_member_has_a_name_of_its_own(tmp_path: Path) -> None:
         load_node_settings(written(tmp_path, CLUSTER + "node: {max_concurrent: 4}\n"), env=env)
     named = load_node_settings(written(tmp_path, CLUSTER + "node: {id: n1}\n"), env=env)
     assert named.node.id == "n1"
+    with pytest.raises(ConfigError, match=r"8:12: node\.id: each node"):
+        load_node_settings(written(tmp_path, CLUSTER + "node: {id: node-0}\n"), env=env)
     alone = "stream: {cluster: {peers: [a:6222]}}\n"
     assert load_node_settings(written(tmp_path, alone), env=env).node.id == "node-0"
+
+
+MEMBER = StreamSettings(
+    replicas=3,
+    cluster=ClusterSettings(
+        peers=("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"), port=1, secret="s" * 32
+    ),
+)
+LEAF = StreamSettings(leaf=LeafSettings(urls=("a:1",), secret="s" * 32))
+
+
+@pytest.mark.parametrize("stream", [MEMBER, LEAF], ids=["member", "leaf"])
+def test_a_name_of_its_own_is_all_that_was_missing(stream: StreamSettings) -> None:
+    settings = NodeSettings(stream=stream, node=NodeIdentity(id="n1"))
+    assert checked_settings(settings) is settings
+    unnamed = NodeSettings(stream=stream)
+    assert checked_settings(unnamed, own_broker=False) is unnamed
 
 
 @pytest.mark.parametrize(
@@ -197,6 +218,8 @@ def test_a_member_has_a_name_of_its_own(tmp_path: Path) -> None:
         (NodeSettings(node=NodeIdentity(roles=("seats",))), "add data"),
         (NodeSettings(stream=StreamSettings(type="nats")), "name the server"),
         (NodeSettings(stream=StreamSettings(replicas=3)), "needs a cluster"),
+        (NodeSettings(stream=MEMBER), r"node\.id: each node .*CREWLET_NODE_ID"),
+        (NodeSettings(stream=LEAF), r"node\.id: each node .*CREWLET_NODE_ID"),
     ],
     ids=str,
 )
