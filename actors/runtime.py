@@ -36,7 +36,7 @@ from actors.messages import (
     Whereabouts,
 )
 from actors.node import GATEWAY, NodeActor, NodeSpec
-from actors.ports import Clock, Consumed
+from actors.ports import Clock, Consumed, Unavailable
 from actors.system import (
     Actor,
     Address,
@@ -109,9 +109,13 @@ class SeatRuntime:
         self._known: dict[str, Address] = {}
 
     async def start(self) -> int:
-        """Attach every mailbox; the number of seats. TimeoutError when the broker is mute,
+        """Attach every mailbox; the number of seats. Unavailable when the broker is mute,
         IdTaken where another process goes by this node's id."""
-        started = await self._base.aask(self._root, StartNode(), timeout_s=START_TIMEOUT_S)
+        try:
+            started = await self._base.aask(self._root, StartNode(), timeout_s=START_TIMEOUT_S)
+        except TimeoutError:
+            why = f"not all mailboxes were attached within {START_TIMEOUT_S:.0f} s"
+            raise Unavailable(f"the broker does not answer: {why}") from None
         if isinstance(started, NotStarted):
             raise IdTaken(started.why)
         assert isinstance(started, NodeStarted)

@@ -130,8 +130,8 @@ class Node:
     # -- life -------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Everything, in order. Raises NodeRefused, BrokerRefused or ConfigError with the way
-        out; then nothing of it is left."""
+        """Everything, in order. Raises a CrewletError with the way out, or a BrokerError where the
+        broker does not answer; then nothing of it is left."""
         try:
             await self._start()
         except BaseException:

@@ -10,6 +10,7 @@ from runtime_bench import BOX, INBOX, NAME, Bench, play, read
 from actors.delivery import BatchOptions, Delivery, HandBack, Letter
 from actors.machines import signals
 from actors.messages import ListInFlight
+from actors.ports import Unavailable
 from crewlet.broker.memory_mailbox import ACK_WINDOW_S
 
 MANY = BatchOptions(max_batch=20, linger_s=30.0)
@@ -298,5 +299,15 @@ def test_what_a_life_handed_back_is_not_handed_back_again_by_the_next() -> None:
         await asyncio.sleep(10)
         assert len(told) == 2
         assert await bench.successor() == [("a", 2), ("b", 2)]
+
+    play(test)
+
+
+def test_a_start_at_a_broker_that_never_answers_ends_in_the_brokers_own_error() -> None:
+    async def test(bench: Bench) -> None:
+        await bench.begin(router=True)
+        bench.broker.down = True
+        with pytest.raises(Unavailable, match="not all mailboxes were attached within 600 s"):
+            await bench.runtime.start()
 
     play(test)
