@@ -57,7 +57,7 @@ def test_a_stop_of_the_whole_group_loses_nothing(tmp_path: Path) -> None:
     company = Company(tmp_path)
     node = company.start()
     sent = [node.send("dev", "quick"), node.send("ops", "sleep 2")]
-    until(lambda: company.lines("end", "dev"), why="one turn has finished")
+    until(lambda: node.events("agent_turn_completed"), why="one turn is finished, and recorded")
     until(lambda: company.lines("start", "ops"), why="the other runs")
     parent = psutil.Process(node.process.pid)
     for process in [parent, *parent.children(recursive=True)]:

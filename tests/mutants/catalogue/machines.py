@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from actors import rebalance
+from actors import outlook
 from actors.machines import handoff, lease, placement
 from actors.machines.handoff import Handoff, NotEmpty, State
 from actors.machines.lease import SessionMachine
@@ -64,7 +64,7 @@ def one_more_goes_to_whoever_has_it_not(patch: Patches) -> None:
 )
 def a_strategy_may_take_what_others_hold(patch: Patches) -> None:
     """An embedder's mistake costs a node that lives its seats, again and again."""
-    patch.set(rebalance, "decide", lambda strategy, board: strategy(board))
+    patch.set(outlook, "decide", lambda strategy, board: strategy(board))
 
 
 @TIER.fault(machines("handoff_steps.py::TestThree::runTest"), lines=(272,))
