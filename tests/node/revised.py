@@ -52,13 +52,21 @@ class Fleet:
         self._lease = lease or Timing()
 
     async def add(
-        self, id: str, file: str = FIRST, *, folder: Path | None = None, **settings: Any
+        self,
+        id: str,
+        file: str = FIRST,
+        *,
+        folder: Path | None = None,
+        roles: tuple[str, ...] = (),
+        **settings: Any,
     ) -> Operated:
         """Start a node; what it raises is raised."""
         node = Node(
             parse_company(file),
             turn=self._turn(id) if self._handler is not None else None,
-            settings=NodeSettings(node=NodeIdentity(id=id), stream=FLEET, lease=self._lease),
+            settings=NodeSettings(
+                node=NodeIdentity(id=id, roles=roles), stream=FLEET, lease=self._lease
+            ),
             broker=self.broker.client(id),
             clock=LoopClock(asyncio.get_running_loop()),
             web=False,

@@ -261,10 +261,11 @@ def test_a_mailbox_that_escaped_the_record_is_found_and_gets_its_day():
 
 @pytest.mark.certifies(153)
 def test_a_seat_that_somebody_still_works_is_not_retired():
-    """A node that cannot take the revision goes on with the old one, and has the seat."""
+    """A node that cannot take the revision goes on with the old one, and has the seat; the other
+    has the duty."""
 
     async def test(fleet: Fleet) -> None:
-        one, two = fleet["n1"], fleet["n2"]
+        one, two = fleet["n1"], await fleet.add("n2", roles=("seats",))
         while (await fleet.owned("ops"))["ops"] != "n2":
             await one.ask("seat.move", handle="ops", node="n2")
             await asyncio.sleep(10)
@@ -274,7 +275,7 @@ def test_a_seat_that_somebody_still_works_is_not_retired():
         assert one.node.fleet.owner_of("ops") == "n2"
         assert len(await boxes(one, "ops")) == 3
 
-    over_days(test, "n1", "n2")
+    over_days(test)
 
 
 @pytest.mark.certifies(153)
