@@ -112,6 +112,8 @@ class MoveSeat(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """`refused` says why it was not; empty where it is on its way."""
+    """`refused` says why it was not; empty where it is on its way. `already`: it is there, and
+    stays."""
 
     refused: str = ""
+    already: bool = False

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from actors.fleet import FleetSpec, Opening, member_of
-from actors.fleet_messages import MoveSeat
+from actors.fleet_messages import Moved, MoveSeat
 from actors.holding import ORDERED, UNPREPARED
 from actors.machines.fleet_view import FleetView, Standing
 from actors.machines.placement import Board, Member, Moves, Place, decide, why_not
@@ -115,19 +115,24 @@ class Outlook:
             and view.holder(resource_of(handle), now) == mine
         ]
 
-    def refused(
+    def moved(
         self, wanted: MoveSeat, working: Collection[str], letting_go: Collection[str], now: float
-    ) -> str:
-        """Why a seat cannot be sent there; empty where it can. One that we are `letting_go` of
-        may be kept, as any other node may be named while its turn still runs."""
+    ) -> Moved:
+        """Whether a seat can be sent there. One that we are `letting_go` of may be kept, as any
+        other node may be named while its turn still runs."""
+        handle, mine = wanted.handle, self._spec.node
+        stays = handle in working and handle not in letting_go
+        if wanted.to == mine == self._view.holder(resource_of(handle), now) and stays:
+            return Moved(f"{handle} is worked on {mine} already", already=True)
+        return Moved(self._refused(wanted, working, now))
+
+    def _refused(self, wanted: MoveSeat, working: Collection[str], now: float) -> str:
         view, mine = self._view, self._spec.node
         holder = view.holder(resource_of(wanted.handle), now)
         if holder != mine:
             return f"{wanted.handle} is not worked here, but on {holder or 'no node'}"
         if wanted.handle not in working:
             return f"{wanted.handle} is not worked here yet: try again in a moment"
-        if wanted.to == mine and wanted.handle not in letting_go:
-            return already(wanted.handle, wanted.to)
         live = view.live(now)
         there = next((lease for lease in live if lease.node == wanted.to), None)
         if there is None:
@@ -140,8 +145,3 @@ class Outlook:
             return f"the company has no seat {wanted.handle}"
         why = why_not(member_of(there), demand)
         return f"{wanted.to} may not work {wanted.handle}: {why}" if why else ""
-
-
-def already(handle: str, node: str) -> str:
-    """The refusal that is none for a person: it is so."""
-    return f"{handle} is worked on {node} already"

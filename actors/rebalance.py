@@ -18,7 +18,6 @@ from actors.fleet_messages import (
     AwaitSettled,
     GiveUpSeat,
     LookAgain,
-    Moved,
     MoveSeat,
     NewLabels,
     SeatGone,
@@ -249,10 +248,10 @@ class PlacementSupervisor(Actor):
     @handles(MoveSeat)
     def on_move(self, wanted: MoveSeat, sender: Address) -> None:
         now, working, leaving = self.clock.monotonic(), self._working, self._letting_go
-        refused = self._outlook.refused(wanted, working, leaving, now)
-        if not refused:
+        moved = self._outlook.moved(wanted, working, leaving, now)
+        if not moved.refused:
             self._give_up(GiveUpSeat(wanted.handle, "moved", wanted.to, ordered=True))
-        self.tell(sender, Moved(refused))
+        self.tell(sender, moved)
 
     # -- a node that leaves ---------------------------------------------------------------
 

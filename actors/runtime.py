@@ -195,11 +195,10 @@ class SeatRuntime:
 
     # -- the fleet --------------------------------------------------------------------
 
-    async def move(self, handle: str, to: str) -> str:
-        """Send a seat of this node to another; why it cannot be, or empty: it is on its way, and
-        leaves when its running turn has ended."""
+    async def move(self, handle: str, to: str) -> Moved:
+        """Send a seat of this node to another: it leaves when its running turn has ended."""
         answer = await self._ask(REBALANCE, MoveSeat(handle, to))
-        return answer.refused if isinstance(answer, Moved) else "this node is in no fleet"
+        return answer if isinstance(answer, Moved) else Moved("this node is in no fleet")
 
     def stand_aside(self, *, on: bool) -> None:
         """Give up this node's seats to others, each as its turn ends, and take none; or take

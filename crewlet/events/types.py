@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from crewlet.events.work_items import Basis, WorkItem
@@ -92,11 +91,10 @@ class AgentTurnCompleted(Struct, frozen=True, kw_only=True):
     work_item: WorkItem | UnsetType = UNSET
     summary: str = ""
 
-    def __post_init__(self) -> None:
-        """A turn that failed has completed as well: who reads the record in lines sees which."""
-        why = f", {self.reason}" if self.reason else ""
-        told = self.summary or f"{self.agent_role}: turn {self.outcome}{why}"
-        msgspec.structs.force_setattr(self, "summary", told)
+
+def end_in_words(handle: str, outcome: str, reason: str) -> str:
+    """A turn that failed has completed as well: who reads the record in lines sees which."""
+    return f"{handle}: turn {outcome}" + (f", {reason}" if reason else "")
 
 
 class RawWebhook(Struct, frozen=True, kw_only=True):

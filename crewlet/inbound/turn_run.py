@@ -24,7 +24,7 @@ from crewlet.events import Event, Trace
 from crewlet.events import catalogue as types
 from crewlet.events.interruptions import AgentTurnStopped
 from crewlet.events.triggers import Guard
-from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
+from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, end_in_words
 from crewlet.handlers.outcomes import TimedOut, ended_with, nak, outcome_of, raised
 from crewlet.inbound.build_turn import build_turn, is_scheduled, new_turn_id, timeout_of
 from crewlet.inbound.completions import Completions, Finishing
@@ -315,6 +315,7 @@ class TurnRun:
     def _completion(self, attempt: Attempt, ending: Ending) -> Event:
         now, seat, turn = self._clock.now(), attempt.work.seat, attempt.turn
         outcome = ending.settled
+        reason = _noted(attempt) if isinstance(outcome, Ack) else outcome.reason
         body = AgentTurnCompleted(
             turn_id=turn.turn_id,
             agent_id=seat.agent_id,
@@ -323,15 +324,15 @@ class TurnRun:
             conversation_key=turn.conversation.conversation_identity,
             outcome=ending.word,
             answer=outcome.answer if isinstance(outcome, Ack) else None,
-            reason=_noted(attempt) if isinstance(outcome, Ack) else outcome.reason,
+            reason=reason,
             failed=isinstance(outcome, Nak) or ending.word == ABANDONED,
             suspended=ending.run_id or None,
             stopped=ending.stopped,
             duration_s=(now - attempt.started).total_seconds(),
             work_item=turn.work_item or UNSET,
+            summary=end_in_words(seat.handle, ending.word, reason),
         )
-        trace = attempt.trace.child()
-        return Event.new(types.AGENT_TURN_COMPLETED, at=now, trace=trace, body=body)
+        return Event.new(types.AGENT_TURN_COMPLETED, at=now, trace=attempt.trace.child(), body=body)
 
     async def _tell(self, attempt: Attempt, ending: Ending) -> None:
         """What is said of an end, sent together: neither word waits for the other."""

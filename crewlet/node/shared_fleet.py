@@ -16,7 +16,6 @@ from actors.machines.fleet_view import FleetView as Rows
 from actors.machines.fleet_view import Standing
 from actors.machines.placement import Demand, why_not
 from actors.machines.timing import Timing
-from actors.outlook import already
 from actors.tenure import NODE, SEAT, Heard, Lease, LeaseStore, Watch
 from crewlet.company.record import is_filter
 from crewlet.errors import NodeRefused
@@ -146,11 +145,11 @@ class SharedFleet:
         owner, own = self.owner_of(handle), self._node.node_id
         if owner is None:
             raise NodeRefused(f"{handle} is on no node now: `crewlet why {handle}` says why")
-        refused = await self._node.runtime.move(handle, node)
-        if refused == already(handle, node) and not self._aside:
-            return False, refused
-        if refused:
-            raise NodeRefused(f"{refused}; `crewlet node ls` shows who is there")
+        moved = await self._node.runtime.move(handle, node)
+        if moved.already and not self._aside:
+            return False, moved.refused
+        if moved.refused:
+            raise NodeRefused(f"{moved.refused}; `crewlet node ls` shows who is there")
         if node == own:
             return True, f"{handle} stays: it is taken up anew when its running turn has ended"
         return True, f"{handle} goes to {node} as soon as its running turn has ended"

@@ -38,7 +38,7 @@ def test_the_placement_of_the_guide_fills_one_node_after_the_other() -> None:
             await fleet.join(node, strategy=names["strategy"])
         await asyncio.sleep(TIMING.sweep_s * 5)
         assert fleet.held() == {"a": ["s0", "s1"], "b": ["s2", "s3"], "c": ["s4"]}
-        assert await fleet.runtimes["a"].move("s0", "c") == ""
+        assert (await fleet.runtimes["a"].move("s0", "c")).refused == ""
         await asyncio.sleep(TIMING.sweep_s * 3)
         assert "s0" in fleet.held()["c"]
         await fleet.crash("b")

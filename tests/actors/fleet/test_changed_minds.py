@@ -45,11 +45,11 @@ def test_a_seat_goes_to_the_node_that_was_named_last(last: str, first: str) -> N
     async def main() -> None:
         fleet, seat = await busy()
         a = fleet.runtimes["a"]
-        assert await a.move(seat, first) == ""
+        assert (await a.move(seat, first)).refused == ""
         await asyncio.sleep(5.0)
         assert seat in fleet.held()["a"], "its turn was not waited for"
-        assert await a.move(seat, last) == ""
-        assert "there are: a, b, c" in await a.move(seat, "d")
+        assert (await a.move(seat, last)).refused == ""
+        assert "there are: a, b, c" in (await a.move(seat, "d")).refused
         await asyncio.sleep(TURN_S)
         assert seat in fleet.held()[last]
         assert fleet.completed == {"work": "a"}
@@ -66,7 +66,7 @@ def test_a_seat_goes_to_the_node_that_was_named_last(last: str, first: str) -> N
 def test_a_seat_that_is_where_it_should_be_is_not_moved() -> None:
     async def main() -> None:
         fleet, seat = await busy()
-        assert "already" in await fleet.runtimes["a"].move(seat, "a")
+        assert "already" in (await fleet.runtimes["a"].move(seat, "a")).refused
         await asyncio.sleep(TURN_S)
         assert fleet.table.rows["seat:" + seat].node == "a"
         assert not fleet.table.rows["seat:" + seat].released

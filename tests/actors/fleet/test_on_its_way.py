@@ -45,7 +45,7 @@ def test_who_has_no_part_in_a_move_does_not_look_at_the_whole_for_it() -> None:
         fleet = Looked(3)
         seat = await fleet.at_rest()
         before = {node: len(looks) for node, looks in fleet.looks.items()}
-        assert await fleet.runtimes["a"].move(seat, "b") == ""
+        assert (await fleet.runtimes["a"].move(seat, "b")).refused == ""
         await asyncio.sleep(1.0)
         assert seat in fleet.held()["b"]
         assert {node: len(looks) for node, looks in fleet.looks.items()} == before
@@ -61,7 +61,7 @@ def test_a_seat_whose_heir_does_not_take_it_is_taken_by_another() -> None:
         seat = await fleet.at_rest()
         fleet.doors["b"].shut = True
         moved = asyncio.get_running_loop().time()
-        assert await fleet.runtimes["a"].move(seat, "b") == ""
+        assert (await fleet.runtimes["a"].move(seat, "b")).refused == ""
         await asyncio.sleep(TIMING.stand_back_s + 0.5)
         taken = [at for at, lease in fleet.table.grants if lease.resource == f"seat:{seat}"]
         assert TIMING.stand_back_s <= taken[-1] - moved < TIMING.stand_back_s + 0.2
@@ -89,9 +89,9 @@ def test_what_was_to_be_looked_at_for_a_mailbox_ends_with_its_attachment() -> No
         seat = await fleet.at_rest()
         before = timers_of_gateway(fleet)
         for _ in range(5):
-            assert await fleet.runtimes["a"].move(seat, "b") == ""
+            assert (await fleet.runtimes["a"].move(seat, "b")).refused == ""
             await asyncio.sleep(0.2)
-            assert await fleet.runtimes["b"].move(seat, "a") == ""
+            assert (await fleet.runtimes["b"].move(seat, "a")).refused == ""
             await asyncio.sleep(0.2)
         # a look and a sweep for each of the mailboxes that it has
         assert timers_of_gateway(fleet) <= before + 6

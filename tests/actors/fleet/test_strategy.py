@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from actors.machines.placement import Board, GiveUp, Moves, fair_shares, may_work
+from actors.machines.placement import Board, GiveUp, Moves, Strategy, fair_shares, may_work
 from actors.system import run_virtual
 from tests.actors.fleet.fleet_bench import TIMING, Fleet
 
@@ -28,6 +28,17 @@ def packed(board: Board) -> Moves:
 def greedy(board: Board) -> Moves:
     """Everything is ours, whoever has it."""
     return Moves(take=tuple(place.handle for place in board.places))
+
+
+def fragile(broken: list[bool]) -> Strategy:
+    """It fails for as long as there is anything in `broken`."""
+
+    def strategy(board: Board) -> Moves:
+        if broken:
+            raise ZeroDivisionError("no")
+        return fair_shares(board)
+
+    return strategy
 
 
 def test_seats_go_where_an_embedder_says_and_two_a_sweep() -> None:
@@ -93,17 +104,10 @@ def test_one_that_gives_up_all_it_has_each_time_is_braked() -> None:
 
 def test_a_start_does_not_wait_for_one_that_fails() -> None:
     async def main() -> None:
-        broken = [True]
-
-        def fragile(board: Board) -> Moves:
-            if broken:
-                raise ZeroDivisionError("no")
-            return fair_shares(board)
-
-        fleet = Fleet(4)
+        broken, fleet = [True], Fleet(4)
         await fleet.ready()
         async with asyncio.timeout(TIMING.sweep_s):
-            await fleet.join("a", strategy=fragile)
+            await fleet.join("a", strategy=fragile(broken))
         assert fleet.held() == {}
         broken.clear()
         await asyncio.sleep(TIMING.sweep_s + 1)
@@ -115,16 +119,9 @@ def test_a_start_does_not_wait_for_one_that_fails() -> None:
 
 def test_one_that_fails_moves_nothing_and_the_node_outlives_it() -> None:
     async def main() -> None:
-        broken: list[bool] = []
-
-        def fragile(board: Board) -> Moves:
-            if broken:
-                raise ZeroDivisionError("no")
-            return fair_shares(board)
-
-        fleet = Fleet(4)
+        broken, fleet = list[bool](), Fleet(4)
         await fleet.ready()
-        a = await fleet.join("a", strategy=fragile)
+        a = await fleet.join("a", strategy=fragile(broken))
         broken.append(True)
         await fleet.join("b")
         await asyncio.sleep(TIMING.sweep_s * 4)
